@@ -1,6 +1,7 @@
 use std::ops::AddAssign;
 
 use crate::Tally;
+use crate::ages::Stays;
 use crate::dump::SampleInterval;
 use crate::ladder::RUNGS_TO_RISE;
 
@@ -20,6 +21,8 @@ pub struct Series {
     allocated: Vec<(usize, u64)>,
     /// Of dumps of a running process, see [`of_process`](Self::of_process).
     grains: Option<[f64; 2]>,
+    /// Of dumps of a running process, see [`who_stay`](Self::who_stay).
+    stays: Option<Stays>,
 }
 
 /// The objects of one generation that are alive.
@@ -107,6 +110,19 @@ impl Series {
     pub fn of_process(mut self, grains: [f64; 2]) -> Self {
         self.grains = Some(grains);
         self
+    }
+
+    /// Adds what the births in the last dump of a running process say. `None` if they say nothing,
+    /// or if there are none.
+    #[must_use]
+    pub fn who_stay(mut self, stays: Option<Stays>) -> Self {
+        self.stays = stays;
+        self
+    }
+
+    /// Returns what births say of a running process.
+    pub(crate) fn stays(&self) -> Option<Stays> {
+        self.stays
     }
 
     /// Returns the grains, if these are the levels of a running process.
@@ -287,6 +303,15 @@ impl Series {
         if let (Some(own), Some(other)) = (self.grains, other.grains) {
             self.grains = Some([own[0].max(other[0]), own[1].max(other[1])]);
         }
+        self.stays = match (self.stays, other.stays) {
+            (Some(Stays::Evenly(one, error)), Some(Stays::Evenly(two, other))) => {
+                // Errors of one direction at worst.
+                Some(Stays::Evenly(one + two, error + other))
+            }
+            (leak @ Some(Stays::Evenly(..)), _) | (_, leak @ Some(Stays::Evenly(..))) => leak,
+            (Some(Stays::Young), Some(Stays::Young)) => Some(Stays::Young),
+            _ => None,
+        };
         self.interval = self.interval.max(other.interval);
         self.extend_to(other.levels.len());
         for (level, more) in self.levels.iter_mut().zip(&other.levels) {

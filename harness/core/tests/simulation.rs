@@ -2,6 +2,14 @@
 //!
 //! Not a proof: a net for rules that would cry wolf, or would sleep.
 
+#[path = "simulation/births.rs"]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "seconds and counts of a model, which are small"
+)]
+mod births;
 #[path = "simulation/dumps.rs"]
 #[expect(
     clippy::cast_possible_truncation,
@@ -24,8 +32,9 @@ mod model;
 )]
 mod random;
 
+use plimsoll_core::Series;
 use plimsoll_core::dump::SampleInterval;
-use plimsoll_core::growth::{GoesOn, Growth};
+use plimsoll_core::growth::{GoesOn, Growth, Trend, Unit};
 
 use self::model::{GROWING, LEAKS, Profiled, SHAPES, Verdicts, simulate, simulate_growing};
 
@@ -186,5 +195,43 @@ fn growth_that_would_have_been_seen_is_seen() {
             let least = if matches!(dumps, 4..=6) { 150 } else { 160 };
             assert!(found >= least, "{}, {dumps} dumps: {found} of 200", shape.0);
         }
+    }
+}
+
+/// Of 60 servers, how many have a stack that keeps growing, by levels alone, and that does or may,
+/// with births.
+fn found_by_births(kept: Option<u64>) -> [usize; 3] {
+    let mut found = [0; 3];
+    let mut random = random::Random(7);
+    for _ in 0..60 {
+        let (at, levels, stays) = births::served(&mut random, kept);
+        let goes_on = |series: &Series| {
+            let trend = Trend::of(&at, series, Unit::Objects);
+            trend.expect("enough dumps").goes_on
+        };
+        found[0] += usize::from(goes_on(&levels) == GoesOn::Yes);
+        let with_births = goes_on(&levels.who_stay(stays));
+        found[1] += usize::from(with_births == GoesOn::Yes);
+        found[2] += usize::from(with_births != GoesOn::No);
+    }
+    found
+}
+
+/// A leak is lost among the levels of a server that is busy in waves. Its objects stay.
+#[test]
+fn births_tell_a_leak_from_waves() {
+    for (kept, by_levels, surely, perhaps) in [
+        (None, 0..=2, 0..=0, 0..=25),
+        // The samples are too few for some.
+        (Some(500), 0..=2, 35..=60, 35..=60),
+        (Some(200), 0..=5, 45..=60, 50..=60),
+        (Some(50), 0..=30, 20..=60, 60..=60),
+    ] {
+        let found = found_by_births(kept);
+        let is_expected = [by_levels, surely, perhaps]
+            .iter()
+            .zip(&found)
+            .all(|(expected, found)| expected.contains(found));
+        assert!(is_expected, "{kept:?}: {found:?}");
     }
 }

@@ -87,8 +87,7 @@ impl<'a> Ages<'a> {
         for number in view.stacks() {
             let values = view.values(number);
             let generation = Generation::of(values.inuse, values.alloc, seen);
-            // What was allocated before births were written is older than everything else.
-            let birth = loaded.births[number].unwrap_or(Birth::FIRST);
+            let birth = loaded.birth(number);
             let stack = view.leaf_first(number).collect();
             let (_, born) = by_stack.entry(stack).or_insert((number, Survivors::new()));
             *born.entry(birth).or_default() += generation;

@@ -36,6 +36,13 @@ impl Loaded {
         }
     }
 
+    /// Returns the birth of a stack. What was allocated before births were written is older than
+    /// everything else.
+    pub(super) fn birth(&self, stack: usize) -> Birth {
+        let birth = self.births.get(stack).copied().flatten();
+        birth.unwrap_or(Birth::FIRST)
+    }
+
     /// Puts stacks together that differ only by their birth.
     pub(super) fn put_together(mut self) -> Loaded {
         if !self.births.is_empty() {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use plimsoll_core::ages::{Birth, Generation};
 use plimsoll_core::blame::SourceFiles;
 use plimsoll_core::dump::SampleInterval;
 use plimsoll_core::fold::{self, Folder, Normalization};
@@ -13,7 +14,7 @@ use plimsoll_symbols::source_files;
 
 use crate::args::SymbolArgs;
 use crate::dumps::Files;
-use crate::series::{Levels, Share};
+use crate::series::{Levels, Share, Uptime, interval_of};
 use crate::source::Source;
 use crate::spaces::Spaces;
 use plimsoll_desk::progress::Progress;
@@ -75,15 +76,30 @@ pub(super) fn observe(
     let mut numbers = Numbers::default();
     let mut shares: BTreeMap<Vec<Avma>, Vec<(usize, Share)>> = BTreeMap::new();
     let mut rungs = Vec::with_capacity(positions.len());
+    let mut born: BTreeMap<Vec<Avma>, Vec<(Birth, Generation)>> = BTreeMap::new();
+    let mut youngest = Vec::with_capacity(positions.len());
     let mut total = Levels::default();
     let mut completeness = Completeness::default();
     let mut coarsest = SampleInterval::default();
     for (dump, (source, position)) in sources.iter().zip(&positions).enumerate() {
-        let profile = spaces.load(dump, source, symbols, &mut progress)?.profile;
-        // If the interval is not known, the estimates are used as they are.
-        let interval = profile.sample_interval.unwrap_or_default();
+        let loaded = spaces.load(dump, source, symbols, &mut progress)?;
+        youngest.push(loaded.births.iter().flatten().max().copied());
+        let interval = interval_of(&loaded);
+        if dump + 1 == positions.len() && !loaded.births.is_empty() {
+            let profile = &loaded.profile;
+            let of_location = numbers.of(profile);
+            let seen = |size| interval.probability(size);
+            for (number, (locations, counts)) in profile.stacks().enumerate() {
+                let values = profile.values(counts);
+                let generation = Generation::of(values.inuse, values.alloc, seen);
+                let stack = locations.iter().map(|id| of_location[id.index()]).collect();
+                let levels: &mut Vec<_> = born.entry(stack).or_default();
+                levels.push((loaded.birth(number), generation));
+            }
+        }
+        let profile = &loaded.put_together().profile;
         coarsest = coarsest.max(interval);
-        let of_location = numbers.of(&profile);
+        let of_location = numbers.of(profile);
         let mut whole = Share::default();
         completeness = Completeness {
             stacks: profile.len(),
@@ -110,7 +126,7 @@ pub(super) fn observe(
     let table = numbers.table();
     let folder = Folder::new(&table, normalization);
     let mut frames: BTreeMap<FoldedStack, Vec<Frame>> = BTreeMap::new();
-    let mut by_stack: BTreeMap<FoldedStack, BTreeMap<usize, Share>> = BTreeMap::new();
+    let mut by_stack: BTreeMap<FoldedStack, (BTreeMap<usize, Share>, Levels)> = BTreeMap::new();
     for (stack, shares) in shares {
         let folded = folder.fold(&stack);
         // If several places have the same name, the smallest is kept: any of them would do, but
@@ -120,17 +136,20 @@ pub(super) fn observe(
         if folded.frames < *known {
             *known = folded.frames;
         }
-        let levels = by_stack.entry(folded.stack).or_default();
+        let (of_dumps, levels) = by_stack.entry(folded.stack).or_default();
         for (dump, share) in shares {
-            levels.entry(dump).or_default().add(share);
+            of_dumps.entry(dump).or_default().add(share);
+        }
+        for (birth, generation) in born.remove(&stack).into_iter().flatten() {
+            levels.add_born(birth, generation);
         }
     }
-    let stacks = by_stack.into_iter().map(|(stack, shares)| {
-        let mut levels = Levels::default();
+    let (uptime, note) = Uptime::at(&youngest);
+    let stacks = by_stack.into_iter().map(|(stack, (shares, mut levels))| {
         for (dump, share) in shares {
             levels.set(dump, coarsest, share);
         }
-        (stack, levels.of_process(positions.len()))
+        (stack, levels.of_process(positions.len(), uptime))
     });
     let observed = Observed {
         stacks: stacks.collect(),
@@ -144,7 +163,7 @@ pub(super) fn observe(
         of_process: true,
         ..Observed::default()
     };
-    let total = total.of_process(observed.iterations.len());
+    let total = total.of_process(observed.iterations.len(), None);
     Ok(Seen {
         observed,
         rungs,
@@ -155,6 +174,6 @@ pub(super) fn observe(
         )),
         completeness,
         total,
-        notes: spaces.notes.into_iter().collect(),
+        notes: spaces.notes.into_iter().chain(note).collect(),
     })
 }

@@ -3,10 +3,11 @@
 //! The files are read twice: first for the addresses of all of them, so that names are looked up
 //! once; then for the levels of their stacks. Only the first and the last profile stay in memory.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use plimsoll_core::ages::{Birth, Fate, Generation, Stays, judge};
 use plimsoll_core::dump::{Estimate, SampleInterval};
 use plimsoll_core::growth::{FEWEST_DUMPS, GoesOn, Trend, Unit};
 use plimsoll_core::judge::Verdict;
@@ -94,6 +95,8 @@ struct Stack {
     levels: Vec<f64>,
     /// The growth. Absent if there are too few dumps.
     trend: Option<Trend>,
+    /// What becomes of its objects. Absent if the last dump has no births.
+    fate: Option<Fate>,
 }
 
 impl Stack {
@@ -112,6 +115,43 @@ pub(super) struct Levels {
     at_random: [f64; 2],
     /// The same if all dumps have the same objects, of which only some were sampled.
     same: [f64; 2],
+    /// The survivors of each birth, if the last dump has births.
+    born: BTreeMap<Birth, Generation>,
+}
+
+/// The births in which the first and the last dump of a process were taken.
+#[derive(Clone, Copy)]
+pub(super) struct Uptime {
+    first: Birth,
+    last: Birth,
+}
+
+impl Uptime {
+    /// Returns the uptime at dumps with these youngest births. `None` if the first or the last one
+    /// has no births. If others have, there is a note.
+    pub(super) fn at(youngest: &[Option<Birth>]) -> (Option<Uptime>, Option<String>) {
+        if let (Some(&Some(first)), Some(&Some(last))) = (youngest.first(), youngest.last()) {
+            return (Some(Uptime { first, last }), None);
+        }
+        let with = youngest.iter().flatten().count();
+        let dumps = plural(youngest.len() as u64, "dump", "dumps");
+        let note = format!(
+            "births are in {with} of {dumps}, and the first and the last would be needed: growth is \
+             judged by levels alone"
+        );
+        (None, (with > 0).then_some(note))
+    }
+
+    /// Returns what becomes of the objects with these births, and whose objects stay.
+    fn judge(self, born: &BTreeMap<Birth, Generation>) -> (Fate, Option<Stays>) {
+        let judged = judge(born, self.last);
+        (judged.fate, judged.stays(self.first, self.last))
+    }
+}
+
+/// Returns the sample interval. If it is not known, estimates are used as they are.
+pub(super) fn interval_of(dump: &Loaded) -> SampleInterval {
+    dump.profile.sample_interval.unwrap_or_default()
 }
 
 /// The values of one stack in one dump, with their variances.
@@ -178,8 +218,22 @@ impl Levels {
         }
     }
 
+    /// Adds survivors, as the last dump has them.
+    pub(super) fn add_born(&mut self, birth: Birth, generation: Generation) {
+        *self.born.entry(birth).or_default() += generation;
+    }
+
+    /// Returns what becomes of the objects. `None` if the last dump has no births.
+    fn fate(&self, uptime: Option<Uptime>) -> Option<Fate> {
+        uptime.map(|uptime| uptime.judge(&self.born).0)
+    }
+
     /// Returns the levels of so many dumps.
-    pub(super) fn of_process(mut self, dumps: usize) -> plimsoll_core::Series {
+    pub(super) fn of_process(
+        mut self,
+        dumps: usize,
+        uptime: Option<Uptime>,
+    ) -> plimsoll_core::Series {
         self.series.extend_to(dumps);
         let levels = self.series.levels();
         // If the number of objects stays the same, they are the same objects, which become
@@ -188,15 +242,24 @@ impl Levels {
             .iter()
             .all(|level| level.objects == levels[0].objects);
         let grains = if is_same { self.same } else { self.at_random };
-        self.series.of_process(grains)
+        let stays = uptime.and_then(|uptime| uptime.judge(&self.born).1);
+        self.series.of_process(grains).who_stay(stays)
     }
 
     /// Returns the levels at these distances, and their growth.
-    fn finish(self, at: &[u64], names: Vec<String>, is_space: bool) -> Stack {
+    fn finish(
+        self,
+        at: &[u64],
+        names: Vec<String>,
+        is_space: bool,
+        uptime: Option<Uptime>,
+    ) -> Stack {
         let unit = UNITS[usize::from(is_space)];
-        let series = self.of_process(at.len());
+        let fate = self.fate(uptime);
+        let series = self.of_process(at.len(), uptime);
         Stack {
             names,
+            fate,
             levels: series.levels().iter().map(|level| unit.of(level)).collect(),
             trend: Trend::of(at, &series, unit),
         }
@@ -233,7 +296,7 @@ impl<'a> Series<'a> {
             progress.clear();
             out.note(&safe_line(note));
         }
-        let mut first = spaces.load(0, first, symbols, &mut progress)?;
+        let first = spaces.load(0, first, symbols, &mut progress)?;
         let measure = measure(what, &[&first])?;
         for gate in asked.fail_on {
             gate.check(&first.name, &first.profile, measure)?;
@@ -243,13 +306,25 @@ impl<'a> Series<'a> {
         let mut by_stack: HashMap<Box<[NameId]>, Levels> = HashMap::new();
         let mut last = None;
         let mut is_empty = true;
+        let mut youngest = Vec::with_capacity(sources.len());
         for (dump, source) in sources.iter().enumerate() {
             let loaded = spaces.load(dump, source, symbols, &mut progress)?;
+            youngest.push(loaded.births.iter().flatten().max().copied());
+            if dump + 1 == sources.len() && !loaded.births.is_empty() {
+                let seen = |size| interval_of(&loaded).probability(size);
+                let view = view(&loaded, what, &mut names);
+                for number in view.stacks() {
+                    let (values, birth) = (view.values(number), loaded.birth(number));
+                    let generation = Generation::of(values.inuse, values.alloc, seen);
+                    let levels = by_stack.entry(view.leaf_first(number).collect());
+                    levels.or_default().add_born(birth, generation);
+                }
+            }
+            let loaded = loaded.put_together();
             let mut shares: HashMap<Box<[NameId]>, Share> = HashMap::new();
             let mut whole = Share::default();
             is_empty &= loaded.profile.is_empty();
-            // If the interval is not known, the estimates are used as they are.
-            let interval = loaded.profile.sample_interval.unwrap_or_default();
+            let interval = interval_of(&loaded);
             let view = view(&loaded, what, &mut names);
             let mut stack: Vec<NameId> = Vec::new();
             for number in view.stacks() {
@@ -274,7 +349,12 @@ impl<'a> Series<'a> {
             last = Some(loaded);
         }
         progress.clear();
-        let mut last = last.context("there is one dump at least")?;
+        let last = last.context("there is one dump at least")?;
+        let (mut first, mut last) = (first.put_together(), last);
+        let (uptime, note) = Uptime::at(&youngest);
+        if let Some(note) = note {
+            out.note(&note);
+        }
         for end in [&mut first, &mut last] {
             load::identify(&mut end.profile, symbols);
         }
@@ -282,7 +362,7 @@ impl<'a> Series<'a> {
         let is_space = measure.is_space();
         let stacks = by_stack.into_iter().map(|(stack, levels)| {
             let stack = stack.iter().map(|name| names.get(*name).to_owned());
-            levels.finish(&files.at, stack.collect(), is_space)
+            levels.finish(&files.at, stack.collect(), is_space, uptime)
         });
         let mut stacks: Vec<Stack> = stacks.filter(|stack| stack.gain() > 0.0).collect();
         let goes_on = |stack: &Stack| stack.trend.map(|trend| trend.goes_on);
@@ -301,7 +381,7 @@ impl<'a> Series<'a> {
             last,
             first,
             is_empty,
-            total: total.finish(&files.at, Vec::new(), is_space),
+            total: total.finish(&files.at, Vec::new(), is_space, None),
             stacks,
         })
     }
@@ -451,10 +531,13 @@ impl<'a> Series<'a> {
         lines.push(String::new());
         let most = text::most(top, self.stacks.len());
         let per = format!("per {}", self.per.word);
-        let head = ["gained", per.as_str(), "law", "goes on"].map(str::to_owned);
+        let births = self.stacks.iter().any(|stack| stack.fate.is_some());
+        let births = if births { "births" } else { "" };
+        let head = ["gained", per.as_str(), "law", "goes on", births].map(str::to_owned);
         let mut rows = vec![(head, "stack".to_owned())];
         for stack in &self.stacks[..most] {
             let gained = self.say(stack.gain());
+            let fate = stack.fate.map_or("", Fate::as_str).to_owned();
             let cells = match &stack.trend {
                 Some(trend) => {
                     let (rate, error) = self.rate(trend);
@@ -467,9 +550,10 @@ impl<'a> Series<'a> {
                         format!("{}{error}", self.say_rate(rate)),
                         trend.law.map_or("-", Law::as_str).to_owned(),
                         trend.goes_on.as_str().to_owned(),
+                        fate,
                     ]
                 }
-                None => [gained, "-".to_owned(), "-".to_owned(), "-".to_owned()],
+                None => [gained, "-".to_owned(), "-".to_owned(), "-".to_owned(), fate],
             };
             rows.push((cells, escape::terminal(&shortened(&stack.names))));
         }
@@ -509,6 +593,7 @@ impl<'a> Series<'a> {
                 "stack": stack.names.iter().rev().collect::<Vec<_>>(),
                 "law": trend.and_then(|trend| trend.law).map(Law::as_str),
                 "goes_on": trend.map(|trend| trend.goes_on.as_str()),
+                "births": stack.fate.map(Fate::as_str),
                 "rate": rates.map(|(rate, _)| rate),
                 "error": rates.map(|(_, error)| error),
                 "growth": stack.gain(),

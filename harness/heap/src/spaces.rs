@@ -84,7 +84,7 @@ impl Spaces {
         )))
     }
 
-    /// Reads a dump again, and adds the names.
+    /// Reads a dump again, and adds the names. Stacks of different birth stay apart.
     pub(super) fn load(
         &self,
         dump: usize,
@@ -97,7 +97,7 @@ impl Spaces {
         let mut profile = load::read(source, args, progress).with_context(|| name.clone())?;
         let named = self.answers.name(self.of_dump[dump], &mut profile);
         named.with_context(|| name.clone())?;
-        Ok(Loaded::with_births(name, profile).put_together())
+        Ok(Loaded::with_births(name, profile))
     }
 }
 

@@ -51,8 +51,8 @@ pub(crate) fn more(left: usize, one: &str, many: &str) -> Option<String> {
     (left > 0).then(|| format!("… {rows} more: --top 0 shows all"))
 }
 
-/// Returns a line for each row: its cells, aligned to the right, and its name. If `columns` is
-/// known, names are cut to fit.
+/// Returns a line for each row: its cells, aligned to the right, and its name. Columns whose cells
+/// are all empty are left out. If `columns` is known, names are cut to fit.
 pub(crate) fn laid_out<const N: usize>(
     rows: &[([String; N], String)],
     columns: Option<usize>,
@@ -63,11 +63,12 @@ pub(crate) fn laid_out<const N: usize>(
             *width = (*width).max(cell.chars().count());
         }
     }
-    let before_name = widths.iter().sum::<usize>() + 2 * N;
+    let shown = widths.iter().filter(|width| **width > 0);
+    let before_name = shown.map(|width| width + 2).sum::<usize>();
     let room = columns.map_or(usize::MAX, |columns| columns.saturating_sub(before_name));
     let line = |(cells, name): &([String; N], String)| {
         let mut line = String::new();
-        for (cell, width) in cells.iter().zip(widths) {
+        for (cell, width) in cells.iter().zip(widths).filter(|(_, width)| *width > 0) {
             line.push_str(&format!("{cell:>width$}  "));
         }
         // A part of the name is shown even if the terminal is narrow.

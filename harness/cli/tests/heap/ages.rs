@@ -68,7 +68,12 @@ fn stacks_that_differ_by_birth_are_one_in_every_output() {
             let written = fs::read(folder.path("out")).unwrap_or_default();
             (said, written)
         };
+        // A series prints what births say.
+        let is_judged = [["--text"].as_slice(), &["--json"], &["--addresses"]].contains(&output);
         for command in [["show"].as_slice(), &["compare"], &["compare", "--series"]] {
+            if is_judged && command.contains(&"--series") {
+                continue;
+            }
             let (with, without) = (of(&born, command), of(&plain, command));
             assert!(
                 with == without,
@@ -218,4 +223,83 @@ fn births_of_two_dumps_that_are_compared() {
         assert!(said.err.contains(note), "{before} {after}: {}", said.err);
         said.done();
     }
+}
+
+/// Where a birth starts, in seconds: four births to each doubling of the uptime.
+fn start(birth: u64) -> f64 {
+    let quarters = match birth {
+        0..4 => birth,
+        _ => (4 + birth % 4) << (birth / 4 - 1),
+    };
+    quarters as f64 / 4.0
+}
+
+/// A leak is lost in the ups and downs of a level. The births of the last dump tell it.
+#[test]
+fn a_series_asks_the_births_of_its_last_dump() {
+    const YOUNGEST: u64 = 52;
+    let folder = Folder::new();
+    let word = |birth: u64| 0x10410 + birth;
+    let births = || (0..=YOUNGEST).map(|birth| (birth, word(birth)));
+    let named =
+        births().map(|(_, word)| format!("{:#018x} plimsoll_ages::time_of_birth\n", word - 1));
+    let names = NAMES.replace(
+        "---\n--- heap",
+        &(named.collect::<String>() + "---\n--- heap"),
+    );
+    let line =
+        |objects: u64, birth: &str| format!("{objects} {} 0x30 0x60 {birth}", 4_096 * objects);
+    let mut files = Vec::new();
+    for number in 0..13_u64 {
+        let swings = 9_000 + 2_000 * (number * 7 % 5) + 100 * number;
+        let stacks = match number {
+            // One object in eight seconds has stayed, and all others are young.
+            12 => {
+                let stays = births().take(51).map(|(birth, word)| {
+                    let objects = (start(birth + 1) - start(birth)) / 8.0;
+                    line(objects.ceil() as u64, &format!("{word:#x}"))
+                });
+                let young = line(swings, &format!("{:#x}", word(51)));
+                stays.chain([young]).collect::<Vec<_>>().join("\n")
+            }
+            0 => line(swings, &format!("{:#x}", word(0))),
+            _ => line(swings, ""),
+        };
+        let file = format!("{number:02}.heap");
+        folder.file(&file, &format!("{names}{}", dump(512, &stacks)));
+        files.push(folder.name(&file));
+    }
+    let series = |more: &[&str], files: &[String]| {
+        let files = files.iter().map(String::as_str);
+        let arguments = ["compare", "--series"].into_iter();
+        let arguments = arguments.chain(more.iter().copied()).chain(files);
+        let said = plimsoll(&arguments.collect::<Vec<_>>());
+        let said = format!("{}{}", said.err, said.out);
+        said.replace(&folder.name(""), "")
+    };
+    assert_snapshot!(series(&["--inuse-objects"], &files), @"
+    live objects over 13 dumps from 00.heap to 12.heap
+    +9,671 in all; of the stacks that gained: 1 keeps growing, 0 perhaps, 0 not
+
+    gained       per dump     law  goes on  births  stack
+    +9,671  +40.01 ± 8.12  linear      yes   leaks  app::main;cache::Cache::put
+    ");
+    assert_snapshot!(series(&["--inuse-objects"], &files[..12]), @"
+    note: births are in 1 of 12 dumps, and the first and the last would be needed: growth is judged by levels alone
+    live objects over 12 dumps from 00.heap to 11.heap
+    +5,102 in all; of the stacks that gained: 0 keep growing, 0 perhaps, 1 not
+
+    gained            per dump          law  goes on  stack
+    +5,102  +767.00 ± 2,097.37  fluctuating       no  app::main;cache::Cache::put
+    ");
+    let printed = series(&["--inuse-objects", "--json"], &files);
+    let (_, printed) = printed.split_at(printed.find('{').unwrap());
+    let printed = json(printed);
+    let schema = json(include_str!("../../../heap/schema/series-v1.schema.json"));
+    jsonschema::validate(&schema, &printed).unwrap();
+    let stack = &printed["stacks"][0];
+    assert_eq!(
+        (&stack["births"], &stack["goes_on"]),
+        (&"leaks".into(), &"yes".into())
+    );
 }

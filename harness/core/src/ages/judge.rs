@@ -10,6 +10,8 @@ pub const MOST_OF_UPTIME: f64 = 1.0 / 6.0;
 /// Standard deviations by which a count must exceed chance before a stack is called a leak: one
 /// of a thousand stacks does so by chance.
 const SURE: f64 = 3.1;
+/// The same for what fails a check: one of 30,000 stacks.
+const SURE_OF_ONE: f64 = 4.0;
 /// The same for what nobody is woken up for, and for doubts about a leak.
 const LIKELY: f64 = 1.64;
 /// Fewest sampled survivors of a leak in its oldest span.
@@ -129,6 +131,16 @@ impl Fate {
     }
 }
 
+/// Whose objects stay on a stack: what births add to the levels of many dumps.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Stays {
+    /// As many of each second, as in a leak: what it keeps from the first dump to the last, and the
+    /// standard error of that.
+    Evenly(Rate, Rate),
+    /// The young. A level that rises has more of them than before.
+    Young,
+}
+
 /// What was born in a part of the uptime: the evidence for a [`Fate`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Span {
@@ -164,6 +176,39 @@ pub struct Judgement {
     /// The uptime in seconds at which another dump would tell more. Absent if this dump has told
     /// it.
     pub wait: Option<f64>,
+}
+
+impl Judgement {
+    /// Returns whose objects stay, if this is sure enough to decide about the levels of many dumps.
+    /// The first and the last of them were taken in these births. The last one was judged.
+    ///
+    /// A leak that began later has only young objects as well. So these say nothing unless the
+    /// dumps reach over most of the uptime.
+    pub fn stays(&self, first: Birth, last: Birth) -> Option<Stays> {
+        match self.fate {
+            Fate::Leaks if self.sureness >= SURE_OF_ONE => {
+                // A dump may have been taken at any time of its birth.
+                let middle = |birth: Birth| (birth.start() + birth.end()) / 2.0;
+                let variance = |birth: Birth| (birth.end() - birth.start()).powi(2) / 12.0;
+                let seconds = middle(last) - middle(first);
+                let deviation = (variance(first) + variance(last)).sqrt();
+                let error = |rate: f64, error: f64| (seconds * error).hypot(deviation * rate);
+                let kept = Rate {
+                    objects: seconds * self.rate.objects,
+                    bytes: seconds * self.rate.bytes,
+                };
+                let error = Rate {
+                    objects: error(self.rate.objects, self.error.objects),
+                    bytes: error(self.rate.bytes, self.error.bytes),
+                };
+                Some(Stays::Evenly(kept, error))
+            }
+            Fate::InUse | Fate::ThinsOut if first.end() <= ENDS[OLDEST] * last.start() => {
+                Some(Stays::Young)
+            }
+            _ => None,
+        }
+    }
 }
 
 /// Judges a stack by its survivors of each birth.
@@ -430,6 +475,20 @@ mod tests {
             );
             assert_eq!(found, expected, "{judged:?}");
             assert_eq!(judged.wait.is_some(), judged.fate == Fate::Unsure);
+            // The first dump was taken soon after the start, or late.
+            let found = [36, 48].map(|first| match judged.stays(Birth(first), Birth(52))? {
+                Stays::Evenly(kept, error) => {
+                    let [objects, error] = [kept.objects, error.objects].map(f64::round);
+                    Some(format!("{objects} ± {error}"))
+                }
+                Stays::Young => Some("young".to_owned()),
+            });
+            let stays = match judged.fate {
+                Fate::Leaks => ["2160 ± 165", "1152 ± 170"].map(Some),
+                Fate::ThinsOut | Fate::InUse => [Some("young"), None],
+                _ => [None; 2],
+            };
+            assert_eq!(found.each_ref().map(Option::as_deref), stays, "{judged:?}");
         }
     }
 

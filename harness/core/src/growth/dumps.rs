@@ -12,6 +12,7 @@
 
 use super::curve::{Line, STRAIGHT};
 use super::{Growth, Quantity, Unit, to_f64};
+use crate::ages::Stays;
 use crate::words::words;
 use crate::{Law, Series, ladder};
 
@@ -98,20 +99,65 @@ impl Trend {
     /// ```
     pub fn of(at: &[u64], series: &Series, unit: Unit) -> Option<Trend> {
         let dumps = Dumps::of(at, series, unit)?;
+        let trend = Trend::of_levels(at, series, unit, &dumps);
+        Some(match series.stays() {
+            Some(Stays::Evenly(kept, error)) => match unit {
+                Unit::Objects => trend.beside_a_leak(&dumps, kept.objects, error.objects),
+                Unit::Bytes => trend.beside_a_leak(&dumps, kept.bytes, error.bytes),
+            },
+            // An object that becomes larger is allocated again, so it is young.
+            Some(Stays::Young) if unit == Unit::Objects => Trend {
+                goes_on: trend.goes_on.min(GoesOn::Perhaps),
+                ..trend
+            },
+            _ => trend,
+        })
+    }
+
+    fn of_levels(at: &[u64], series: &Series, unit: Unit, dumps: &Dumps) -> Trend {
         // Without births, levels that fall are told by thirds: what they did before the first dump
         // is not known, and their octaves say less.
         if ladder::has_octaves(at) && (series.has_births() || dumps.never_fall()) {
             let quantity = *Growth::on_ladder(at, series).of_unit(unit);
             if quantity.rising {
-                return Some(Trend {
+                return Trend {
                     law: Some(quantity.law),
                     goes_on: GoesOn::Yes,
                     rate: quantity.rate,
                     error: quantity.error,
-                });
+                };
             }
         }
-        Some(dumps.trend())
+        dumps.trend()
+    }
+
+    /// Adds that births are those of a leak. They tell it from chance below a level that goes up
+    /// and down. From a cache that fills, the level tells it: a cache keeps everything until it
+    /// is full.
+    ///
+    /// `kept` is what the births say was kept from the first dump to the last.
+    fn beside_a_leak(self, dumps: &Dumps, kept: f64, error: f64) -> Trend {
+        if !matches!(self.law, None | Some(Law::Fluctuating)) {
+            let goes_on = self.goes_on.max(GoesOn::Perhaps);
+            return Trend { goes_on, ..self };
+        }
+        let last = dumps.at.len() - 1;
+        let (first, last) = (dumps.point(0), dumps.point(last));
+        let per_unit = |gained: f64| gained / (last.at - first.at);
+        let chance = dumps.deviation(last.level - first.level, last.place, 1.0);
+        let of_levels = Line::through(&dumps.at, &dumps.levels).slope;
+        let of_levels = of_levels + DEVIATIONS * per_unit(chance);
+        let (rate, error) = (per_unit(kept), DEVIATIONS * per_unit(error));
+        Trend {
+            law: Some(Law::Linear),
+            // What the level gained has to have room for what was kept.
+            goes_on: match of_levels >= rate - error {
+                true => GoesOn::Yes,
+                false => GoesOn::Perhaps,
+            },
+            rate,
+            error,
+        }
     }
 }
 
@@ -407,6 +453,7 @@ fn number(of_dumps: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Rate;
     use crate::dump::Estimate;
 
     /// The law of this many objects at these distances, and whether it goes on.
@@ -468,6 +515,43 @@ mod tests {
             (of(4, |at| 10_000.0 + 60.0 * at), "chance no"),
             (of(20, |at| 10_000.0 + 60.0 * at), "linear yes"),
             (of(3, |at| 1_000.0 * at), "too few"),
+        ] {
+            assert_eq!(found, expected);
+        }
+    }
+
+    /// Births find what is lost in the ups and downs of a level, and nothing else.
+    #[test]
+    fn beside_births() {
+        let at = Vec::from_iter(0..60);
+        let goes_on = |level: fn(f64) -> f64, unit, stays| {
+            let levels = at.iter().map(|at| Estimate {
+                objects: level(to_f64(*at)),
+                bytes: level(to_f64(*at)),
+            });
+            let series = Series::new(levels.map(Estimate::truncated).collect());
+            let series = series.of_process([1.0; 2]).who_stay(Some(stays));
+            let Trend { law, goes_on, .. } = Trend::of(&at, &series, unit).unwrap();
+            format!("{} {goes_on}", law.map_or("chance", Law::as_str))
+        };
+        let swings = |at: f64| 10_000.0 + 4_000.0 * chance(at) + 50.0 * at;
+        let falls = |at: f64| 10_000.0 + 4_000.0 * chance(at) - 100.0 * at;
+        let fills = |at: f64| 50_000.0 * (1.0 - (-at / 20.0).exp());
+        let rises = |at: f64| 5_000.0 + 600.0 * at;
+        let (objects, bytes) = (Unit::Objects, Unit::Bytes);
+        let kept = |objects: f64| Rate {
+            objects,
+            bytes: 0.0,
+        };
+        let evenly = Stays::Evenly(kept(3_000.0), kept(200.0));
+        for (found, expected) in [
+            (goes_on(swings, objects, evenly), "linear yes"),
+            (goes_on(swings, objects, Stays::Young), "fluctuating no"),
+            (goes_on(falls, objects, evenly), "linear perhaps"),
+            (goes_on(fills, objects, evenly), "filling perhaps"),
+            (goes_on(rises, objects, evenly), "linear yes"),
+            (goes_on(rises, objects, Stays::Young), "linear perhaps"),
+            (goes_on(rises, bytes, Stays::Young), "linear yes"),
         ] {
             assert_eq!(found, expected);
         }
