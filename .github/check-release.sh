@@ -9,9 +9,9 @@ fail() {
 }
 
 metadata=$(cargo metadata --no-deps --format-version 1)
-for crate in plimsoll-text plimsoll-core plimsoll-symbols plimsoll-profile plimsoll-ages \
-    plimsoll plimsoll-desk plimsoll-report plimsoll-bot plimsoll-heap plimsoll-history \
-    plimsoll-cli; do
+for crate in plimsoll-text plimsoll-core plimsoll-symbols plimsoll-profile plimsoll-unwind \
+    plimsoll-ages plimsoll plimsoll-desk plimsoll-report plimsoll-bot plimsoll-heap \
+    plimsoll-history plimsoll-cli; do
     field() {
         jq --raw-output --arg crate "$crate" --arg field "$1" \
             '.packages[] | select(.name == $crate) | .[$field] // ""' <<<"$metadata"

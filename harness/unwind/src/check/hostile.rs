@@ -12,7 +12,7 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::super::by_gimli::Random;
-use super::super::{cache, modules, recent, refresh};
+use super::super::{cache, machine, modules, recent, refresh_loaded};
 use super::tests::ALONE;
 use super::*;
 
@@ -32,7 +32,7 @@ fn walked(stack: &str, records: impl FnOnce(&mut Both)) -> (End, usize) {
 /// With glibc's function and with the table.
 fn however_modules_are_found(test: impl Fn()) {
     let _alone = ALONE.lock();
-    for prepare in [modules::prepare_table, modules::prepare] {
+    for prepare in [modules::prepare_table, || modules::prepare(Files::Loaded)] {
         prepare();
         cache::clear();
         recent::forget();
@@ -265,7 +265,7 @@ fn of_more_frames_than_there_is_room_for_the_first() {
 fn into_any_room() {
     #[inline(never)]
     fn into(frames: &mut [*mut c_void]) -> (usize, End) {
-        walk(&machine::capture!(), frames)
+        walk(&crate::capture!(), frames)
     }
     however_modules_are_found(|| {
         for round in 0..600 {
@@ -317,12 +317,12 @@ fn of_any_number_of_threads() {
             }
             while walking.load(Ordering::Relaxed) > 0 {
                 let library = library::load().expect("a shared library");
-                refresh();
+                refresh_loaded();
                 walked("through a library", |both| {
                     library.call(&mut || record(both));
                 });
                 drop(library);
-                refresh();
+                refresh_loaded();
             }
         });
     });
@@ -331,7 +331,7 @@ fn of_any_number_of_threads() {
 #[test]
 fn through_a_library_that_is_loaded_later() {
     let _alone = ALONE.lock();
-    modules::prepare();
+    modules::prepare(Files::Loaded);
     cache::clear();
     let deep = |library: &library::Library, both: &mut Both| {
         library.call(&mut || deeper(2, &mut || record(both)));
@@ -348,11 +348,32 @@ fn through_a_library_that_is_loaded_later() {
     deep(&library, &mut both);
     assert_eq!(both.end, End::NoInformation);
     assert!(modules::has_missed());
-    refresh();
+    refresh_loaded();
     assert!(!modules::has_missed());
     let (end, _) = walked("through a library", |both| deep(&library, both));
     assert_eq!(end, End::Root);
-    modules::prepare();
+    modules::prepare(Files::Loaded);
+}
+
+/// A library that may be unloaded is never looked at, whether it was loaded before or after.
+#[test]
+fn through_a_library_that_the_program_is_not_linked_to() {
+    let _alone = ALONE.lock();
+    let before = library::load().expect("a shared library");
+    modules::prepare(Files::Linked);
+    cache::clear();
+    recent::forget();
+    let after = library::load().expect("a shared library");
+    for library in [before, after] {
+        let mut both = nothing();
+        library.call(&mut || deeper(2, &mut || record(&mut both)));
+        // Three of `deeper`, one that the library calls, and one in the library.
+        assert_eq!((both.end, both.ours.length > 4), (End::NoInformation, true));
+        let ours = both.ours.frames();
+        assert!(both.libgcc.frames()[1..].starts_with(ours));
+    }
+    modules::prepare(Files::Loaded);
+    cache::clear();
 }
 
 /// Where the code of the library is, other code may have been, of which nothing was
@@ -615,19 +636,15 @@ fn generated_code_where_a_library_was() {
         ..machine::Captured::default()
     };
     assert_eq!(walk(&captured, &mut frames), (0, End::NoInformation));
-    modules::prepare();
+    modules::prepare(Files::Loaded);
 }
 
 // What the hook may not do.
 
-/// As jemalloc does; answers how many frames there are.
+/// As a hook does; answers how many frames there are, and how the walk ended.
 #[inline(never)]
-fn by_hook(frames: &mut [*mut c_void; MOST_FRAMES]) -> usize {
-    let mut length = 0;
-    let capacity = c_uint::try_from(frames.len()).unwrap();
-    // SAFETY: an array of so many pointers, and a place for the number.
-    unsafe { super::super::hook(frames.as_mut_ptr(), &raw mut length, capacity) };
-    length as usize
+fn by_hook(frames: &mut [*mut c_void; MOST_FRAMES]) -> (usize, End) {
+    walk(&crate::capture!(), frames)
 }
 
 #[test]
@@ -649,9 +666,8 @@ fn a_walk_allocates_nothing_and_leaves_errno_alone() {
             for _ in 0..1_000 {
                 *errno() = 77;
                 cache::clear();
-                let (ended, walked) = (super::super::walks(), by_hook(&mut frames));
-                let after = super::super::walks();
-                assert!(walked > 4, "{walked} frames, {ended:?}, {after:?}");
+                let (walked, end) = by_hook(&mut frames);
+                assert!(walked > 4, "{walked} frames, {end:?}");
                 assert_eq!(*errno(), 77);
             }
             assert_eq!(allocated(), before);

@@ -51,10 +51,10 @@ pub(super) fn link_register(frame: &Frame) -> Option<u64> {
     (frame.link != 0).then_some(frame.link)
 }
 
-/// The registers at one point of a function.
+/// The registers at one point of a function; [`capture!`](crate::capture) fills them in.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
-pub(crate) struct Captured {
+pub struct Captured {
     pub(crate) pc: u64,
     pub(crate) stack_pointer: u64,
     pub(crate) frame_pointer: u64,
@@ -119,10 +119,12 @@ mod this {
     pub(crate) const INTERRUPTED_REGISTERS: [u16; 16] =
         [8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7];
 
-    /// Captures the registers of the function that contains this macro.
+    /// Captures the registers of the function that contains this macro, for
+    /// [`walk`](crate::walk).
+    #[macro_export]
     macro_rules! capture {
         () => {{
-            let mut captured = $crate::subject::unwind::machine::Captured::default();
+            let mut captured = $crate::Captured::default();
             // SAFETY: eight stores into a structure of eight words that lives across the block.
             // One register is an output; nothing else changes.
             unsafe {
@@ -144,7 +146,6 @@ mod this {
             captured
         }};
     }
-    pub(crate) use capture;
 
     #[inline(always)]
     pub(crate) fn without_signature(address: u64) -> u64 {
@@ -188,9 +189,12 @@ mod this {
         registers
     };
 
+    /// Captures the registers of the function that contains this macro, for
+    /// [`walk`](crate::walk).
+    #[macro_export]
     macro_rules! capture {
         () => {{
-            let mut captured = $crate::subject::unwind::machine::Captured::default();
+            let mut captured = $crate::Captured::default();
             // SAFETY: stores into a structure of fourteen words that lives across the block.
             // One register is an output; nothing else changes.
             unsafe {
@@ -213,7 +217,6 @@ mod this {
             captured
         }};
     }
-    pub(crate) use capture;
 
     macro_rules! load_instruction {
         () => {

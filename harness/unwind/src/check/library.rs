@@ -12,7 +12,8 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 
 /// A loaded library.
-pub(super) struct Library {
+#[derive(Debug)]
+pub struct Library {
     handle: NonNull<c_void>,
     function: Function,
 }
@@ -24,7 +25,7 @@ type CallBack = unsafe extern "C" fn(*const c_void, *const c_void) -> c_int;
 
 impl Library {
     /// Calls `then` through the library.
-    pub(super) fn call(&self, mut then: &mut dyn FnMut()) {
+    pub fn call(&self, mut then: &mut dyn FnMut()) {
         // SAFETY: this is the function that `file` writes; see there. It calls `call_back` with
         // that pointer, which is what `call_back` expects.
         unsafe { (self.function)(super::call_back, (&raw mut then).cast()) };
@@ -39,7 +40,7 @@ impl Drop for Library {
 }
 
 /// Loads the library. Returns `None` if that is not possible here.
-pub(super) fn load() -> Option<Library> {
+pub fn load() -> Option<Library> {
     // SAFETY: memfd_create(2) takes a name and a flag.
     let descriptor =
         unsafe { libc::memfd_create(c"plimsoll-unwinder-check".as_ptr(), libc::MFD_CLOEXEC) };

@@ -1,9 +1,8 @@
 //! Finds the file whose unwind information covers a code address.
 //!
 //! glibc 2.35 and newer has a function for this that neither locks nor allocates
-//! (`_dl_find_object(3)`). It knows a library as soon as that is loaded. On other systems this
-//! module has a table of the files that `dl_iterate_phdr(3)` lists. The table is updated
-//! between iterations, so a new library is known from the next iteration on.
+//! (`_dl_find_object(3)`). It knows a library as soon as that is loaded. On other systems, and
+//! for [`Files::Linked`], this module has a table of files that `dl_iterate_phdr(3)` lists.
 
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
@@ -13,7 +12,8 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use libc::{Elf64_Ehdr, Elf64_Phdr};
 
 use super::cfi::{self, Section};
-use super::memory;
+use super::headers::{Names, rest_of};
+use super::{Files, memory};
 
 /// The unwind information of one file, in memory.
 #[derive(Clone, Copy, Debug)]
@@ -57,18 +57,6 @@ impl Module {
         let last = start + (index.len() as u64).saturating_sub(8);
         memory::is_readable(start) && memory::is_readable(last)
     }
-}
-
-/// Returns the number of bytes from an address to the end of its segment, if that is readable.
-fn rest_of(headers: &[Elf64_Phdr], difference: u64, address: u64) -> Option<usize> {
-    for header in headers {
-        let offset = address.wrapping_sub(difference.wrapping_add(header.p_vaddr));
-        let is_readable = header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_R != 0;
-        if is_readable && offset < header.p_memsz {
-            return usize::try_from(header.p_memsz - offset).ok();
-        }
-    }
-    None
 }
 
 /// Returns the module that contains an address, if it has unwind information. Neither allocates
@@ -169,8 +157,14 @@ type FindObject = unsafe extern "C" fn(*mut c_void, *mut FoundObject) -> c_int;
 /// The address of `_dl_find_object`, if there is one.
 static FIND_OBJECT: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 
-/// Looks for `_dl_find_object`. If there is none, fills the table instead.
-pub(super) fn prepare() {
+/// Looks for `_dl_find_object`. If there is none, or if it knows too much, fills the table
+/// instead.
+pub(super) fn prepare(files: Files) {
+    if files == Files::Linked {
+        FIND_OBJECT.store(ptr::null_mut(), Ordering::Release);
+        publish(linked(all_files()));
+        return;
+    }
     // SAFETY: dlsym(3) takes a name that ends in a zero byte, and returns an address or null.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_dl_find_object".as_ptr()) };
     FIND_OBJECT.store(found, Ordering::Release);
@@ -188,6 +182,13 @@ pub(super) fn prepare_table() {
 struct Listed {
     code: (u64, u64),
     module: Module,
+}
+
+/// A file, while the table is made.
+struct File {
+    names: Names,
+    is_program: bool,
+    listed: Vec<Listed>,
 }
 
 /// The table, sorted by address. It is replaced as a whole and never freed, because a thread
@@ -212,9 +213,10 @@ fn find_in_table(address: u64) -> Option<Module> {
     listed.module.is_there().then_some(listed.module)
 }
 
-/// Returns whether an address was looked up that the table does not contain.
+/// Returns whether a walk came to a file that is missing, so that [`refresh`](crate::refresh) may
+/// help.
 #[inline]
-pub(in crate::subject) fn has_missed() -> bool {
+pub fn has_missed() -> bool {
     MISSED.load(Ordering::Relaxed)
 }
 
@@ -231,14 +233,43 @@ pub(super) fn refresh(always: bool) -> bool {
     let is_new = SEEN.swap(both, Ordering::Relaxed) != both;
     let uses_table = FIND_OBJECT.load(Ordering::Acquire).is_null();
     if uses_table && (is_new || always) {
-        let mut table: Vec<Listed> = Vec::new();
-        // SAFETY: as above; the pointer points to `table`.
-        unsafe { libc::dl_iterate_phdr(Some(list), (&raw mut table).cast()) };
-        table.sort_by_key(|listed| listed.code);
-        TABLE.store(Box::into_raw(Box::new(table)), Ordering::Release);
+        publish(all_files());
     }
     // A new file may be where other code was, or where an address had no unwind information.
     is_new
+}
+
+fn publish(files: Vec<File>) {
+    let listed = files.into_iter().flat_map(|file| file.listed);
+    let mut table: Vec<Listed> = listed.collect();
+    table.sort_by_key(|listed| listed.code);
+    TABLE.store(Box::into_raw(Box::new(table)), Ordering::Release);
+}
+
+fn all_files() -> Vec<File> {
+    let mut files: Vec<File> = Vec::new();
+    // SAFETY: dl_iterate_phdr(3) calls the function with a filled structure, its size, and the
+    // pointer that it was given, which points to `files`.
+    unsafe { libc::dl_iterate_phdr(Some(list), (&raw mut files).cast()) };
+    files
+}
+
+/// Returns the program, and the files that it names directly or through others. dlclose(3) never
+/// unloads these.
+fn linked(files: Vec<File>) -> Vec<File> {
+    let (mut linked, mut others): (Vec<_>, Vec<_>) =
+        files.into_iter().partition(|file| file.is_program);
+    let mut at = 0;
+    while let Some(file) = linked.get(at) {
+        let needed = file.names.needed.clone();
+        for name in needed {
+            // If two files have the name, the one that was loaded first.
+            let found = others.iter().position(|file| file.names.include(&name));
+            linked.extend(found.map(|place| others.remove(place)));
+        }
+        at += 1;
+    }
+    linked
 }
 
 unsafe extern "C" fn count(
@@ -256,10 +287,10 @@ unsafe extern "C" fn count(
     1
 }
 
-unsafe extern "C" fn list(info: *mut libc::dl_phdr_info, _: usize, table: *mut c_void) -> c_int {
-    // SAFETY: only `refresh` uses this function; see there. `info` is a filled structure, whose
-    // headers are those of a loaded file, and `table` is the table.
-    let (info, table) = unsafe { (&*info, &mut *table.cast::<Vec<Listed>>()) };
+unsafe extern "C" fn list(info: *mut libc::dl_phdr_info, _: usize, files: *mut c_void) -> c_int {
+    // SAFETY: only `all_files` uses this function; see there. `info` is a filled structure, whose
+    // headers are those of a loaded file, and `files` is the list.
+    let (info, files) = unsafe { (&*info, &mut *files.cast::<Vec<File>>()) };
     if info.dlpi_phdr.is_null() {
         return 0;
     }
@@ -269,17 +300,27 @@ unsafe extern "C" fn list(info: *mut libc::dl_phdr_info, _: usize, table: *mut c
     // SAFETY: the headers are those of a file at this address. A file that is unloaded is no
     // longer looked up, because nobody returns to it.
     let module = unsafe { Module::of(headers, info.dlpi_addr) };
-    if let Some(module) = module {
-        let code = headers
-            .iter()
-            .filter(|header| header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_X != 0);
-        table.extend(code.map(|header| {
+    let code = headers
+        .iter()
+        .filter(|header| header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_X != 0);
+    let listed = module.map(|module| {
+        let listed = code.map(|header| {
             let start = info.dlpi_addr.wrapping_add(header.p_vaddr);
             Listed {
                 code: (start, start.saturating_add(header.p_memsz)),
                 module,
             }
-        }));
-    }
+        });
+        listed.collect()
+    });
+    // SAFETY: getauxval(3): any kind may be asked for.
+    let of_program = unsafe { libc::getauxval(libc::AT_PHDR) };
+    files.push(File {
+        // SAFETY: the headers are those of a file at this address, which stays loaded during the
+        // call; dl_iterate_phdr(3): its path ends in a zero byte.
+        names: unsafe { Names::of(headers, info.dlpi_addr, info.dlpi_name) },
+        is_program: info.dlpi_phdr as u64 == of_program,
+        listed: listed.unwrap_or_default(),
+    });
     0
 }

@@ -11,7 +11,7 @@ fn used_of_stack(switch: OnStack, something: &mut dyn FnMut()) -> usize {
     unsafe { (0..count).for_each(|word| words.add(word).write_volatile(PAINT)) };
     let mut start = 0;
     on_stack(switch, stack.top(), &mut || {
-        start = machine::capture!().stack_pointer;
+        start = crate::capture!().stack_pointer;
         something();
     });
     // SAFETY: as above.
@@ -32,7 +32,7 @@ fn a_walk_needs_little_of_a_stack() {
     };
     however_modules_are_found(|| {
         let mut frames = [ptr::null_mut(); MOST_FRAMES];
-        let mut walk = || assert!(by_hook(&mut frames) > 4);
+        let mut walk = || assert!(by_hook(&mut frames).0 > 4);
         cache::clear();
         // In a loop: the first makes known what the second finds.
         let mut used = [0; 2];
@@ -307,7 +307,7 @@ fn nothing_is_read_beyond_the_end_of_a_stack() {
         let mut answer = (0, End::Root);
         let mut frames = [ptr::null_mut(); MOST_FRAMES];
         on_stack(plimsoll_test_on_stack_beyond, stack.top(), &mut || {
-            answer = walk(&machine::capture!(), &mut frames);
+            answer = walk(&crate::capture!(), &mut frames);
         });
         assert_eq!(answer.1, End::Astray);
     });

@@ -3,13 +3,13 @@
 
 #[cfg(test)]
 mod hostile;
-mod library;
+pub(crate) mod library;
 
-use std::ffi::{c_int, c_uint, c_void};
+use std::ffi::{c_int, c_void};
 use std::hint::black_box;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{End, birth, machine, walk};
+use super::machine::Captured;
+use super::{End, Files, walk};
 
 /// The most frames that are compared; no stack here is deeper.
 const MOST_FRAMES: usize = 128;
@@ -18,12 +18,12 @@ const MOST_FRAMES: usize = 128;
 const DEPTHS: [usize; 3] = [1, 8, 40];
 
 /// Compares both unwinders on stacks of several depths: through Rust, through C, on a second
-/// thread, and through a library that is loaded for the comparison.
+/// thread and, if every loaded file is known, through a library that is loaded for the comparison.
 ///
 /// # Errors
 ///
 /// Where they differ.
-pub(super) fn agrees_with_libgcc() -> Result<(), String> {
+pub(super) fn agrees_with_libgcc(files: Files) -> Result<(), String> {
     for depth in DEPTHS {
         compare("in Rust", |both| deeper(depth, &mut || record(both)))?;
     }
@@ -39,11 +39,14 @@ pub(super) fn agrees_with_libgcc() -> Result<(), String> {
         // If no thread can be started, the workload will notice.
         Err(_) => {}
     }
+    if files == Files::Linked {
+        return Ok(());
+    }
     // If no library can be loaded, as in a static program, there is nothing to compare.
     let Some(library) = library::load() else {
         return Ok(());
     };
-    super::refresh();
+    super::refresh_loaded();
     compare("through a library", |both| {
         library.call(&mut || deeper(2, &mut || record(both)));
     })
@@ -104,7 +107,7 @@ fn compare(stack: &str, records: impl FnOnce(&mut Both)) -> Result<(), String> {
 /// Walks the stack with both unwinders, from one place.
 #[inline(never)]
 fn record(both: &mut Both) {
-    let captured = machine::capture!();
+    let captured = crate::capture!();
     (both.ours.length, both.end) = walk(&captured, &mut both.ours.frames);
     // SAFETY: the Itanium C++ ABI, "Base ABI", 1.6: the function calls `note` for every frame
     // with the pointer that it was given. The pointer is to `both.libgcc`, which nothing else
@@ -116,7 +119,7 @@ extern "C" fn note(context: *mut UnwindContext, found: *mut c_void) -> c_int {
     const GO_ON: c_int = 0;
     const STOP: c_int = 5;
     // SAFETY: only `_Unwind_Backtrace` calls this function, with a context that lives during
-    // the call, and with the pointer that `record` or `hook` gave it.
+    // the call, and with the pointer that it was given.
     let (address, found) = unsafe { (_Unwind_GetIP(context), &mut *found.cast::<RecordedStack>()) };
     let address = address as *mut c_void;
     if address.is_null() || found.length == MOST_FRAMES {
@@ -129,7 +132,7 @@ extern "C" fn note(context: *mut UnwindContext, found: *mut c_void) -> c_int {
 
 /// Returns whether a function of this program has unwind information, as libgcc finds it. With
 /// `panic=abort` and `-C force-unwind-tables=no` no function has it.
-pub(in crate::subject) fn has_tables(function: usize) -> bool {
+pub fn has_tables(function: usize) -> bool {
     // The function takes a return address, and looks up the byte before it.
     let address = std::ptr::without_provenance::<c_void>(function + 1);
     // SAFETY: the address is only looked up; the memory there is not read.
@@ -163,44 +166,24 @@ fn deeper(calls: usize, then: &mut dyn FnMut()) {
     black_box(());
 }
 
-/// The number of stacks that were walked with both unwinders, and how many of them differed.
-static COMPARED: AtomicU64 = AtomicU64::new(0);
-static DIFFERENT: AtomicU64 = AtomicU64::new(0);
-
-/// Returns how many stacks [`hook`] compared, and how many of them differed.
-pub(super) fn compared() -> (u64, u64) {
-    let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-    (load(&COMPARED), load(&DIFFERENT))
-}
-
-/// A hook that walks every stack with both unwinders, and returns the stack that this one
-/// found.
+/// Does the same as [`walk`], and returns too whether libgcc finds the same stack. The registers
+/// must be those of the function that calls this one.
 #[inline(never)]
-pub(super) unsafe extern "C" fn hook(
-    frames: *mut *mut c_void,
-    length: *mut c_uint,
-    capacity: c_uint,
-) {
-    let captured = machine::capture!();
+pub fn walk_with_both(captured: &Captured, frames: &mut [*mut c_void]) -> (usize, End, bool) {
     let mut libgcc = RecordedStack::nothing();
     // SAFETY: as in `record`.
     unsafe { _Unwind_Backtrace(note, (&raw mut libgcc).cast()) };
-    // SAFETY: as in `super::hook`.
-    let frames = unsafe { std::slice::from_raw_parts_mut(frames, capacity as usize) };
-    let (walked, end) = walk(&captured, birth::without_word(frames));
-    super::count(end);
-    let libgcc = libgcc.frames().get(1..).unwrap_or_default();
+    // libgcc begins with this function and its caller, this unwinder with the caller's caller.
+    let libgcc = libgcc.frames().get(2..).unwrap_or_default();
+    let (walked, end) = walk(captured, frames);
     let ours = &frames[..walked];
-    // This unwinder ends at the harness; libgcc goes on to the thread's root.
+    // This unwinder ends at a harness; libgcc goes on to the thread's root.
     let is_same = match end {
         End::Root => walked > 0 && libgcc.starts_with(ours),
         End::Full => ours.iter().zip(libgcc).all(|(ours, libgcc)| ours == libgcc),
         End::NoInformation | End::Astray => ours == libgcc,
     };
-    COMPARED.fetch_add(1, Ordering::Relaxed);
-    DIFFERENT.fetch_add(u64::from(!is_same), Ordering::Relaxed);
-    // SAFETY: as above.
-    unsafe { *length = birth::note(frames, walked) };
+    (walked, end, is_same)
 }
 
 /// Calls `then` through C: bsearch(3) of the C library calls it back.
@@ -238,12 +221,15 @@ mod tests {
     #[test]
     fn both_find_the_same_however_modules_are_found() {
         let _alone = ALONE.lock();
+        super::super::modules::prepare(Files::Linked);
+        super::super::cache::clear();
+        assert_eq!(agrees_with_libgcc(Files::Linked), Ok(()));
         super::super::modules::prepare_table();
         super::super::cache::clear();
-        assert_eq!(agrees_with_libgcc(), Ok(()));
-        super::super::modules::prepare();
+        assert_eq!(agrees_with_libgcc(Files::Loaded), Ok(()));
+        super::super::modules::prepare(Files::Loaded);
         super::super::cache::clear();
-        assert_eq!(agrees_with_libgcc(), Ok(()));
+        assert_eq!(agrees_with_libgcc(Files::Loaded), Ok(()));
     }
 
     #[test]
@@ -287,7 +273,7 @@ mod tests {
         }
 
         let _alone = ALONE.lock();
-        super::super::modules::prepare();
+        super::super::modules::prepare(Files::Loaded);
         let (mut random, mut walks) = (0x9E37_79B9, 0);
         while walks < 5_000 {
             wander(&mut random, 6, &mut walks);
@@ -304,7 +290,7 @@ mod tests {
     #[test]
     fn a_difference_is_found() {
         let _alone = ALONE.lock();
-        super::super::modules::prepare();
+        super::super::modules::prepare(Files::Loaded);
         let without_the_root = |both: &mut Both| {
             deeper(4, &mut || record(both));
             both.libgcc.length -= 1;
