@@ -30,8 +30,8 @@ struct Mode {
 enum By {
     /// The harness of `plimsoll`, with this unwinder.
     Harness(&'static str),
-    /// libgcc, in a server with this value of `PLIMSOLL_AGES`.
-    Server(&'static str),
+    /// A server with this value of `PLIMSOLL_AGES`, with libgcc's unwinder or plimsoll's.
+    Server(&'static str, &'static str),
     /// dhat-rs.
     Dhat,
 }
@@ -39,7 +39,7 @@ enum By {
 const INACTIVE: Mode = harness("prof:true,prof_active:false", "plimsoll");
 
 /// The name in the table, the usual mode, and the one that may be slower.
-const COMPARED: [(&str, Mode, Mode); 9] = [
+const COMPARED: [(&str, Mode, Mode); 15] = [
     ("exact", INACTIVE, harness(EXACT, "plimsoll")),
     (
         "exact, libgcc's unwinder",
@@ -72,6 +72,12 @@ const COMPARED: [(&str, Mode, Mode); 9] = [
     ages("ages, 4 KiB sampled", "lg_prof_sample:12"),
     ages("ages, 64 KiB sampled", "lg_prof_sample:16"),
     ages("ages, 512 KiB sampled", "lg_prof_sample:19"),
+    sampled("server, libgcc, 4 KiB", "lg_prof_sample:12", "libgcc"),
+    sampled("server, libgcc, 64 KiB", "lg_prof_sample:16", "libgcc"),
+    sampled("server, libgcc, 512 KiB", "lg_prof_sample:19", "libgcc"),
+    sampled("server, unwinder, 4 KiB", "lg_prof_sample:12", "plimsoll"),
+    sampled("server, unwinder, 64 KiB", "lg_prof_sample:16", "plimsoll"),
+    sampled("server, unwinder, 512 KiB", "lg_prof_sample:19", "plimsoll"),
 ];
 
 const EXACT: &str = "lg_prof_sample:0,prof_accum:true";
@@ -83,9 +89,23 @@ const fn harness(options: &'static str, unwinder: &'static str) -> Mode {
     }
 }
 
+/// A server with births, against one that is not profiled.
+const fn sampled(
+    name: &'static str,
+    options: &'static str,
+    unwinder: &'static str,
+) -> (&'static str, Mode, Mode) {
+    let inactive = Mode {
+        options: "prof:true,prof_active:false",
+        by: By::Server("off", "libgcc"),
+    };
+    let by = By::Server("on", unwinder);
+    (name, inactive, Mode { options, by })
+}
+
 /// A server with births, against the same without.
 const fn ages(name: &'static str, options: &'static str) -> (&'static str, Mode, Mode) {
-    let [without, with] = [By::Server("off"), By::Server("on")];
+    let [without, with] = [By::Server("off", "libgcc"), By::Server("on", "libgcc")];
     (
         name,
         Mode {
@@ -203,10 +223,10 @@ fn cpu_seconds((name, mode): (&str, Mode), iterations: u64) -> Result<f64, Strin
                 .env_remove("CI");
             command
         }
-        By::Server(ages) => {
+        By::Server(ages, unwinder) => {
             let mut command = Command::new(env!("CARGO_BIN_EXE_workload-ages"));
             command
-                .arg(iterations.to_string())
+                .args([&iterations.to_string(), unwinder])
                 .env("PLIMSOLL_AGES", ages);
             command
         }

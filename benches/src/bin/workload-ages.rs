@@ -1,5 +1,6 @@
 //! The workload in a server whose profiles have births, unless `PLIMSOLL_AGES` is `off`. The
-//! argument is the number of iterations.
+//! arguments are the number of iterations, and `libgcc` to walk stacks without the feature
+//! `unwinder`.
 
 use plimsoll_benches::workload::workload;
 
@@ -7,6 +8,9 @@ use plimsoll_benches::workload::workload;
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() {
+    if std::env::args().nth(2).as_deref() == Some("libgcc") {
+        plimsoll_ages::testing::without_unwinder();
+    }
     plimsoll_ages::install();
     let iterations = std::env::args().nth(1).and_then(|n| n.parse::<u64>().ok());
     let mut iterate = workload();

@@ -9,8 +9,10 @@ use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use crate::jemalloc::{self, BacktraceHook};
+use crate::jemalloc::{self, BacktraceHook, OF_WALKER};
 use crate::number::number;
+#[cfg(feature = "unwinder")]
+use crate::unwinder;
 use crate::{Outcome, time_of_birth};
 
 /// The hook that was there before.
@@ -38,8 +40,15 @@ pub(crate) fn install() -> Outcome {
         return Outcome::WithoutClock;
     };
     START.store(now, Ordering::Relaxed);
+    #[cfg(feature = "unwinder")]
+    let outcome = match unwinder::install(walker) {
+        true => Outcome::Installed,
+        false => Outcome::OtherUnwinder,
+    };
+    #[cfg(not(feature = "unwinder"))]
+    let outcome = Outcome::Installed;
     if WALKER.set(walker).is_ok() && jemalloc::set_backtrace_hook(hook) {
-        Outcome::Installed
+        outcome
     } else {
         Outcome::WithoutHook
     }
@@ -93,16 +102,25 @@ fn word() -> Option<*mut c_void> {
 /// has about 100.
 const EXTENT: usize = 1_024;
 
-/// The most frames of the wrapped hook itself; libgcc's has one.
-const OF_WALKER: usize = 8;
-
 /// Addresses below are no code: Linux keeps the first 64 KiB free (`vm.mmap_min_addr`). The
 /// harness of `plimsoll` writes births of its own there.
 const LOWEST: usize = 0x1_0000;
 
-/// Calls the hook that was there before, and writes a birth behind the frames that it found.
+/// Walks the stack, and writes a birth behind the frames.
 #[inline(never)]
 unsafe extern "C" fn hook(frames: *mut *mut c_void, length: *mut c_uint, capacity: c_uint) {
+    #[cfg(feature = "unwinder")]
+    {
+        let captured = plimsoll_unwind::capture!();
+        // SAFETY: prof_hook.h and the hook's only caller, `prof_backtrace` in prof_sys.c: `frames`
+        // is an array of `capacity` pointers, and nobody else has a reference to it.
+        let frames = unsafe { std::slice::from_raw_parts_mut(frames, capacity as usize) };
+        if let Some(walked) = unwinder::walk(&captured, frames) {
+            // SAFETY: as above; `length` is an output.
+            unsafe { *length = add_birth(frames, walked) };
+            return;
+        }
+    }
     if let Some(walker) = WALKER.get() {
         // SAFETY: prof_hook.h: these are the arguments with which jemalloc would call it.
         unsafe { walker(frames, length, capacity) };
@@ -115,29 +133,28 @@ unsafe extern "C" fn hook(frames: *mut *mut c_void, length: *mut c_uint, capacit
     // wrapped hook has written.
     let frames = unsafe { std::slice::from_raw_parts_mut(frames, capacity as usize) };
     let walked = without_frame_of(hook as BacktraceHook as usize, frames, *length as usize);
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "jemalloc's array has few places"
-    )]
-    let born = add_birth(frames, walked) as c_uint;
-    *length = born;
+    *length = add_birth(frames, walked);
 }
 
 /// Adds the birth. Returns the new length. A stack that fills the array loses its root for it.
-fn add_birth(frames: &mut [*mut c_void], walked: usize) -> usize {
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "jemalloc's array has few places"
+)]
+fn add_birth(frames: &mut [*mut c_void], walked: usize) -> c_uint {
     let last = frames.get(..walked).and_then(<[_]>::last);
     let is_born = last.is_some_and(|last| (*last as usize) < LOWEST);
     if is_born || frames.len() < 2 {
-        return walked;
+        return walked as c_uint;
     }
     let walked = walked.min(frames.len() - 1);
     if let Some(place) = frames.get_mut(walked)
         && let Some(word) = word()
     {
         *place = word;
-        return walked + 1;
+        return walked as c_uint + 1;
     }
-    walked
+    walked as c_uint
 }
 
 /// Removes the frame of a function between jemalloc and its unwinder, which would look as if it

@@ -10,6 +10,9 @@ use tikv_jemalloc_sys::mallctl;
 /// `prof_backtrace_hook_t` of jemalloc's prof_hook.h.
 pub(crate) type BacktraceHook = unsafe extern "C" fn(*mut *mut c_void, *mut c_uint, c_uint);
 
+/// The most frames of such a hook itself; libgcc's has one.
+pub(crate) const OF_WALKER: usize = 8;
+
 /// Returns whether jemalloc was built with its profiler.
 pub(crate) fn has_profiler() -> bool {
     flag(c"config.prof")

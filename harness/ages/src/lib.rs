@@ -40,6 +40,17 @@
 //! lock and makes no system call.
 //!
 //! The environment variable `PLIMSOLL_AGES=off` turns it off.
+//!
+//! # The feature `unwinder`
+//!
+//! Walking the stack is most of the cost of a sample. With the feature `unwinder`, plimsoll's own
+//! unwinder does it, which is faster than libgcc's. So a server can sample more. [`install`] first
+//! compares both on a few stacks.
+//!
+//! The unwinder knows the program and the libraries that it is linked to. The hook may not lock,
+//! so it cannot ask which other libraries are loaded. If a stack contains code of a library that
+//! was loaded later (`dlopen`), or code without unwind information, the unwinder that was there
+//! walks that stack. So no stack is cut short, and loading and unloading libraries needs no call.
 
 #[cfg(plimsoll_supported)]
 mod hook;
@@ -47,6 +58,8 @@ mod hook;
 mod jemalloc;
 #[cfg(plimsoll_supported)]
 mod number;
+#[cfg(all(plimsoll_supported, feature = "unwinder"))]
+mod unwinder;
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -59,6 +72,9 @@ use std::sync::OnceLock;
 pub enum Outcome {
     /// Stacks have births from now on.
     Installed,
+    /// Stacks have births from now on. The unwinder that was there stays: that of the feature
+    /// `unwinder` finds other stacks, or the harness of `plimsoll` uses it in this process.
+    OtherUnwinder,
     /// An earlier call has installed the hook.
     AlreadyInstalled,
     /// `PLIMSOLL_AGES=off` is set.
@@ -80,7 +96,10 @@ pub enum Outcome {
 impl Outcome {
     /// Returns whether stacks have births.
     pub fn is_installed(self) -> bool {
-        matches!(self, Outcome::Installed | Outcome::AlreadyInstalled)
+        matches!(
+            self,
+            Outcome::Installed | Outcome::OtherUnwinder | Outcome::AlreadyInstalled
+        )
     }
 }
 
@@ -88,6 +107,10 @@ impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Outcome::Installed => "heap profiles have times of birth from now on",
+            Outcome::OtherUnwinder => {
+                "heap profiles have times of birth from now on; stacks are walked as before, \
+                 because plimsoll's unwinder finds other stacks in this program"
+            }
             Outcome::AlreadyInstalled => "heap profiles have times of birth already",
             Outcome::TurnedOff => {
                 "heap profiles have no times of birth: PLIMSOLL_AGES is `off`; to turn them on, \
@@ -152,7 +175,7 @@ pub fn install() -> Outcome {
         }
     });
     match outcome {
-        Outcome::Installed if !is_first => Outcome::AlreadyInstalled,
+        outcome if outcome.is_installed() && !is_first => Outcome::AlreadyInstalled,
         outcome => outcome,
     }
 }
@@ -184,5 +207,12 @@ pub mod testing {
     pub fn advance_clock(by: std::time::Duration) {
         let milliseconds = i64::try_from(by.as_millis()).unwrap_or(i64::MAX);
         crate::hook::advance_clock(milliseconds);
+    }
+
+    /// Makes `install` do what it does without the feature `unwinder`. A workspace has one set of
+    /// features.
+    pub fn without_unwinder() {
+        #[cfg(feature = "unwinder")]
+        crate::unwinder::IS_OFF.store(true, std::sync::atomic::Ordering::Relaxed);
     }
 }

@@ -27,11 +27,15 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 /// Makes this program one of those in [`program`].
 const PROGRAM: &str = "PLIMSOLL_TEST_PROGRAM";
 
-const CASES: [(&str, fn()); 8] = [
+/// Makes the program install as without the feature `unwinder`.
+const WITHOUT_UNWINDER: &str = "PLIMSOLL_TEST_WITHOUT_UNWINDER";
+
+const CASES: [(&str, fn()); 9] = [
     ("each_birth_has_its_interval", each_birth_has_its_interval),
     ("it_says_what_it_did", it_says_what_it_did),
     ("every_stack_has_one_birth", every_stack_has_one_birth),
     ("off_changes_nothing", off_changes_nothing),
+    ("both_unwinders_find_the_same", both_unwinders_find_the_same),
     ("a_full_stack_keeps_its_leaf", a_full_stack_keeps_its_leaf),
     ("a_birth_of_the_harness_stays", a_birth_of_the_harness_stays),
     ("a_leak_ages", a_leak_ages),
@@ -40,6 +44,9 @@ const CASES: [(&str, fn()); 8] = [
 
 fn main() -> ExitCode {
     if let Ok(name) = std::env::var(PROGRAM) {
+        if std::env::var_os(WITHOUT_UNWINDER).is_some() {
+            plimsoll_ages::testing::without_unwinder();
+        }
         program::run(&name, &std::env::args().nth(1).unwrap());
         return ExitCode::SUCCESS;
     }
@@ -60,10 +67,15 @@ struct Ran {
     said: String,
 }
 
-/// Runs a program with jemalloc's options, and `PLIMSOLL_AGES`.
+/// Runs a program with jemalloc's options, and `PLIMSOLL_AGES`. If the latter is `slow`, it is on
+/// without the feature `unwinder`.
 fn run(name: &str, options: &str, ages: &str) -> Ran {
     let folder = tempfile::tempdir().unwrap();
-    let output = Command::new(std::env::current_exe().unwrap())
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    if ages == "slow" {
+        command.env(WITHOUT_UNWINDER, "1");
+    }
+    let output = command
         .arg(folder.path())
         .env(PROGRAM, name)
         .env("PLIMSOLL_AGES", ages)
@@ -120,7 +132,11 @@ impl Dump {
             assert!(!rest.iter().any(|frame| self.is_birth(*frame)));
             let frames = rest.iter().flat_map(|frame| self.names.get(*frame));
             let mut functions = frames.map(|frame| frame.function.as_str());
-            assert!(!functions.clone().any(|name| name.contains("ages::hook")));
+            assert!(
+                !functions
+                    .clone()
+                    .any(|name| name.ends_with("ages::hook::hook"))
+            );
             if functions.any(|name| name.ends_with(&format!("program::{function}"))) {
                 let birth = Birth::of(*last).filter(|_| self.is_birth(*last));
                 let birth = birth.map(|birth| u64::from(birth.number()));
@@ -212,9 +228,9 @@ fn it_says_what_it_did() {
 }
 
 fn every_stack_has_one_birth() {
-    for interval in [0, 12, 16, 19] {
+    for (interval, ages) in [(0, "on"), (12, "on"), (16, "slow"), (19, "on")] {
         let options = format!("prof:true,lg_prof_sample:{interval}");
-        let dump = run("births", &options, "on").dump("births.heap");
+        let dump = run("births", &options, ages).dump("births.heap");
         let objects = OBJECTS as u64;
         let expected = [None, Some(number(HOUR)), Some(number(10 * HOUR))];
         let expected = expected.map(|birth| (birth, objects));
@@ -231,6 +247,32 @@ fn every_stack_has_one_birth() {
     }
 }
 
+/// Each line of the program is a stack, and who has walked it. It has compared them itself.
+fn both_unwinders_find_the_same() {
+    let ours = match cfg!(feature = "unwinder") {
+        true => "plimsoll",
+        false => "libgcc",
+    };
+    for (ages, ours) in [("on", ours), ("slow", "libgcc")] {
+        let said = run("stacks", "prof:true,prof_active:false", ages).said;
+        let mut lines = said.lines();
+        let installed = "heap profiles have times of birth from now on";
+        assert_eq!(lines.next(), Some(installed));
+        for (stack, by) in [
+            ("1 call", ours),
+            ("40 calls", ours),
+            ("200 calls", ours),
+            ("through C", ours),
+            ("on a thread", ours),
+            ("in a signal handler", ours),
+            ("through a library that was loaded later", "libgcc"),
+            ("through another one in its place", "libgcc"),
+        ] {
+            assert_eq!(lines.next(), Some(&*format!("{stack}: {by}")), "{said}");
+        }
+    }
+}
+
 fn off_changes_nothing() {
     let ran = run("births", "prof:true,lg_prof_sample:0", "off");
     let alive = ran.dump("births.heap").alive("keep");
@@ -238,18 +280,24 @@ fn off_changes_nothing() {
 }
 
 fn a_full_stack_keeps_its_leaf() {
-    for limit in [1, 2, 3, 8, 128, 500] {
+    let ran = |limit: usize, ages| {
         let options = format!("prof:true,lg_prof_sample:16,prof_bt_max:{limit}");
-        let [without, with] = ["off", "on"].map(|ages| run("deep", &options, ages));
-        let [without, with] = [without, with].map(|ran| ran.dump("deep.heap"));
-        let (without, with) = (without.largest(), with.largest());
-        let expected = match limit {
-            1 => without,
-            // All of its frames fit.
-            500 => [&without, &[NAME][..]].concat(),
-            _ => [&without[..limit - 1], &[NAME]].concat(),
-        };
-        assert_eq!(with, expected, "{limit} frames");
+        run("deep", &options, ages).dump("deep.heap")
+    };
+    // All of its frames fit.
+    let whole = ran(500, "off");
+    let whole = whole.largest();
+    // libgcc begins with the hook that it is called from.
+    let skipped = usize::from(cfg!(feature = "unwinder"));
+    for (ages, whole) in [("slow", &whole[..]), ("on", &whole[skipped..])] {
+        for limit in [1, 2, 3, 8, 128, 500] {
+            let expected = match limit {
+                1 => whole[..1].to_vec(),
+                500 => [whole, &[NAME]].concat(),
+                _ => [&whole[..limit - 1], &[NAME]].concat(),
+            };
+            assert_eq!(ran(limit, ages).largest(), expected, "{limit} frames");
+        }
     }
 }
 

@@ -1,8 +1,10 @@
 //! What the tests look at: programs with births, each in a process of its own.
 
 use std::collections::VecDeque;
-use std::ffi::{CStr, CString, c_uint, c_void};
+use std::ffi::{CStr, CString, c_int, c_uint, c_void};
 use std::hint::black_box;
+use std::mem::MaybeUninit;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use plimsoll_ages::{install, testing};
@@ -15,6 +17,7 @@ pub(crate) fn run(name: &str, folder: &str) {
     match name {
         "install" => installs(),
         "births" => births(folder),
+        "stacks" => stacks(),
         "deep" => deep(folder),
         "measured" => measured(folder),
         "server" => server(folder),
@@ -56,6 +59,114 @@ fn keep() -> [Vec<u8>; OBJECTS] {
     std::array::from_fn(|_| black_box(vec![0; OBJECT]))
 }
 
+/// `prof_backtrace_hook_t` of jemalloc's prof_hook.h.
+type Hook = unsafe extern "C" fn(*mut *mut c_void, *mut c_uint, c_uint);
+
+const HOOK: &CStr = c"experimental.hooks.prof_backtrace";
+
+/// Walks stacks with the hook that was there and with that of `install`, and says who has walked
+/// for the latter.
+fn stacks() {
+    let before: Hook = get(HOOK);
+    println!("{}", install());
+    let hooks = Hooks(before, get(HOOK));
+    compare("1 call", |walk| call(1, walk), hooks);
+    compare("40 calls", |walk| call(40, walk), hooks);
+    compare("200 calls", |walk| call(200, walk), hooks);
+    compare("through C", through_c, hooks);
+    std::thread::spawn(move || compare("on a thread", |walk| call(2, walk), hooks))
+        .join()
+        .unwrap();
+    in_a_handler(hooks);
+    for name in [
+        "through a library that was loaded later",
+        "through another one in its place",
+    ] {
+        // At the end of the loop it is unloaded.
+        let library = plimsoll_unwind::testing::load().expect("a shared library");
+        compare(name, |walk| library.call(&mut || call(2, walk)), hooks);
+    }
+}
+
+/// The hook that was there, and that of `install`.
+#[derive(Clone, Copy)]
+struct Hooks(Hook, Hook);
+
+type Walk<'a> = &'a mut dyn FnMut();
+
+#[inline(never)]
+fn call(calls: usize, walk: Walk<'_>) {
+    match calls {
+        0 => walk(),
+        _ => call(calls - 1, walk),
+    }
+    black_box(());
+}
+
+/// bsearch(3) of the C library calls back.
+fn through_c(mut walk: Walk<'_>) {
+    unsafe extern "C" fn back(walk: *const c_void, _: *const c_void) -> c_int {
+        // SAFETY: this is the pointer below, and nobody else uses the reference meanwhile.
+        unsafe { (*walk.cast::<Walk<'_>>().cast_mut())() };
+        0
+    }
+    let (key, array) = ((&raw mut walk).cast(), c"x".as_ptr().cast());
+    // SAFETY: bsearch(3): an array of one byte. The key is only passed on.
+    unsafe { libc::bsearch(key, array, 1, 1, Some(back)) };
+}
+
+fn in_a_handler(hooks: Hooks) {
+    static HOOKS: OnceLock<Hooks> = OnceLock::new();
+    extern "C" fn on_signal(_: c_int) {
+        let hooks = *HOOKS.get().unwrap();
+        compare("in a signal handler", |walk| call(2, walk), hooks);
+    }
+    assert!(HOOKS.set(hooks).is_ok());
+    let handler = on_signal as extern "C" fn(c_int);
+    // SAFETY: signal(2): a handler of this type. raise(3) returns after it has run.
+    unsafe { libc::signal(libc::SIGUSR1, handler as libc::sighandler_t) };
+    // SAFETY: as above.
+    assert_eq!(unsafe { libc::raise(libc::SIGUSR1) }, 0);
+}
+
+/// Calls both hooks on a stack.
+fn compare(name: &str, on_stack: impl FnOnce(Walk<'_>), hooks: Hooks) {
+    on_stack(&mut || record(name, hooks));
+}
+
+/// As in jemalloc.
+const LIMIT: c_uint = 128;
+
+#[inline(never)]
+fn record(name: &str, Hooks(before, ours): Hooks) {
+    // SAFETY: jemalloc(3): the number of bytes that this thread has allocated so far.
+    let allocated = || unsafe { *get::<*const u64>(c"thread.allocatedp") };
+    let mut stacks = [[0_usize; LIMIT as usize]; 2];
+    // From one place, so that both find the same return addresses.
+    for (frames, hook) in stacks.iter_mut().zip(black_box(&[before, ours][..])) {
+        let bytes = allocated();
+        let mut length = 0;
+        // SAFETY: prof_hook.h: an array, its length, which is 0 before, and its capacity.
+        unsafe { hook(frames.as_mut_ptr().cast(), &raw mut length, LIMIT) };
+        assert_eq!(allocated(), bytes, "{name}: the hook has allocated");
+    }
+    let bytes = allocated();
+    let [theirs, ours] =
+        stacks.map(|frames| Vec::from_iter(frames.into_iter().take_while(|frame| *frame != 0)));
+    assert!(allocated() > bytes, "{name}: allocations are not counted");
+    let (birth, ours) = ours.split_last().unwrap();
+    let is_birth = birth % 1_024 >= 16 && !theirs.contains(birth);
+    assert!(is_birth, "{name}: {birth:#x} is no birth");
+    // libgcc begins with the hook that it is called from. A full stack has lost a frame.
+    let is = |theirs: &[usize]| theirs.starts_with(ours) && ours.len() + 1 >= theirs.len();
+    let by = match (is(&theirs[1..]), is(&theirs)) {
+        (true, false) => "plimsoll",
+        (false, true) => "libgcc",
+        _ => panic!("{name}: {ours:x?} of {theirs:x?}"),
+    };
+    println!("{name}: {by}");
+}
+
 /// The word that the harness of `plimsoll` writes behind the root.
 pub(crate) const GENERATION: usize = 0x1017;
 
@@ -69,8 +180,8 @@ fn measured(folder: &str) {
         // SAFETY: prof_hook.h: `length` is the number of words.
         unsafe { *length = 2 };
     }
-    let hook: unsafe extern "C" fn(*mut *mut c_void, *mut c_uint, c_uint) = hook;
-    set(c"experimental.hooks.prof_backtrace", hook);
+    let hook: Hook = hook;
+    set(HOOK, hook);
     println!("{}", install());
     let kept = keep();
     dump(folder, "measured.heap");
@@ -182,4 +293,23 @@ fn set<T>(name: &CStr, value: T) {
         )
     };
     assert_eq!(status, 0, "{name:?}");
+}
+
+/// Reads a value of jemalloc(3), which must have this type.
+fn get<T>(name: &CStr) -> T {
+    let mut value = MaybeUninit::<T>::uninit();
+    let mut size = size_of::<T>();
+    // SAFETY: jemalloc writes a value of this type, which lives across the call.
+    let status = unsafe {
+        tikv_jemalloc_sys::mallctl(
+            name.as_ptr(),
+            value.as_mut_ptr().cast(),
+            &raw mut size,
+            std::ptr::null_mut(),
+            0,
+        )
+    };
+    assert_eq!(status, 0, "{name:?}");
+    // SAFETY: jemalloc(3): 0 says that the value was written.
+    unsafe { value.assume_init() }
 }
