@@ -225,13 +225,12 @@ fn births_of_two_dumps_that_are_compared() {
     }
 }
 
-/// Where a birth starts, in seconds: four births to each doubling of the uptime.
-fn start(birth: u64) -> f64 {
-    let quarters = match birth {
+/// Where a birth starts, in quarters of a second: four births to each doubling of the uptime.
+fn start(birth: u64) -> u64 {
+    match birth {
         0..4 => birth,
         _ => (4 + birth % 4) << (birth / 4 - 1),
-    };
-    quarters as f64 / 4.0
+    }
 }
 
 /// A leak is lost in the ups and downs of a level. The births of the last dump tell it.
@@ -256,8 +255,8 @@ fn a_series_asks_the_births_of_its_last_dump() {
             // One object in eight seconds has stayed, and all others are young.
             12 => {
                 let stays = births().take(51).map(|(birth, word)| {
-                    let objects = (start(birth + 1) - start(birth)) / 8.0;
-                    line(objects.ceil() as u64, &format!("{word:#x}"))
+                    let objects = (start(birth + 1) - start(birth)).div_ceil(32);
+                    line(objects, &format!("{word:#x}"))
                 });
                 let young = line(swings, &format!("{:#x}", word(51)));
                 stays.chain([young]).collect::<Vec<_>>().join("\n")
@@ -266,7 +265,7 @@ fn a_series_asks_the_births_of_its_last_dump() {
             _ => line(swings, ""),
         };
         let file = format!("{number:02}.heap");
-        folder.file(&file, &format!("{names}{}", dump(512, &stacks)));
+        folder.file(&file, format!("{names}{}", dump(512, &stacks)));
         files.push(folder.name(&file));
     }
     let series = |more: &[&str], files: &[String]| {
