@@ -13,6 +13,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use plimsoll_core::baseline::{Baseline, MAX_BYTES};
 use plimsoll_core::layout;
 use plimsoll_core::report::units::count;
 use plimsoll_core::report::{Report, flamegraph};
@@ -25,11 +26,12 @@ use crate::measure::{Built, Cause, Subject};
 use crate::revision::Revision;
 use crate::session::{STOPPED_HERE, Session};
 use crate::setup::{
-    bench, cache, home, interruptible, known, overlay, test, working_tree, worktree,
+    Home, bench, cache, home, interruptible, known, overlay, test, working_tree, worktree,
 };
 use crate::show;
 use crate::sides::{self, Side};
 use plimsoll_desk::atomic;
+use plimsoll_desk::file;
 use plimsoll_desk::git::{Commit, Git};
 use plimsoll_desk::interrupt::Interrupt;
 use plimsoll_desk::out::{Out, Paint, safe_line};
@@ -78,6 +80,14 @@ fn check(args: &CheckArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Resu
             "{} is the commit that is checked out: there is nothing to compare\n  \
              hint: name another revision, with --baseline-rev",
             safe_line(&name)
+        )));
+    }
+    if let Some(name) = args.scenarios.iter().find(|name| is_of_server(&home, name)) {
+        return Err(Refused::usage(format!(
+            "{} is a scenario of `plimsoll watch`, and `check` measures tests\n  hint: watch it at \
+             the other revision as well, in a worktree; then `plimsoll report --base-report DIR` \
+             compares, with the `target/plimsoll` of that worktree",
+            safe_line(name)
         )));
     }
     let (package, target) = test(&session, &home)?;
@@ -174,6 +184,17 @@ fn main_branch(git: &Git) -> anyhow::Result<(String, Commit)> {
         };
     }
     Err(none())
+}
+
+/// Returns whether a scenario is a server's, as its baseline says: its rates are not those of a
+/// test.
+fn is_of_server(home: &Home, scenario: &str) -> bool {
+    home.project.baselines_dirs().keys().any(|dir| {
+        let bytes = file::read(&layout::baseline_file(dir, scenario), MAX_BYTES);
+        let baseline = bytes.ok().and_then(|bytes| Baseline::parse(&bytes).ok());
+        let measured = baseline.and_then(|baseline| baseline.measured);
+        measured.is_some_and(|measured| !measured.per.is_iteration())
+    })
 }
 
 /// Returns the scenarios that were named, or all.

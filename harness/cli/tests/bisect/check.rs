@@ -53,6 +53,21 @@ fn a_branch_that_leaks() {
 }
 
 #[test]
+fn a_scenario_of_a_server_is_refused_before_anything_is_built() {
+    let repository = branch("good", "bad");
+    let folder = repository.top().join("baselines");
+    fs::create_dir_all(&folder).unwrap();
+    let baseline = "format = 1\n\n[measured]\ntest = \"shop/watch\"\nper = \"request\"\n\
+        sample-interval = 65536\niterations = 412000\n";
+    fs::write(folder.join("checkout.toml"), baseline).unwrap();
+    let parts = [
+        "checkout is a scenario of `plimsoll watch`, and `check` measures tests",
+        "`plimsoll report --base-report DIR` compares",
+    ];
+    says(&repository, "checkout", 2, &parts);
+}
+
+#[test]
 fn what_differs_is_shown() {
     for line in [
         "half bad 1 | grew    …;store;put | before +8 B",
