@@ -490,6 +490,20 @@ impl Finding {
         }
     }
 
+    /// Returns which of its [frames](Self::frames) is to blame, and which is the reader's own that
+    /// led there.
+    pub fn places_of_blamed(&self) -> [Option<usize>; 2] {
+        let frames = self.frames();
+        let place = |blamed: &Frame| {
+            let mut frames = frames.iter();
+            frames.position(|frame| Blame::is_frame(blamed, frame))
+        };
+        match &self.blame {
+            Some(blame) => [place(&blame.at), blame.caller.as_ref().and_then(place)],
+            None => [(!frames.is_empty()).then_some(0), None],
+        }
+    }
+
     /// Returns over how many stacks it is a sum.
     pub fn over(&self) -> Option<String> {
         let Subject::Site { stacks, .. } = self.subject else {

@@ -2,7 +2,7 @@
 
 use super::page::{Page, Paint};
 use crate::Frame;
-use crate::blame::{Blame, is_plumbing};
+use crate::blame::is_plumbing;
 use crate::report::units::{bytes, give_or_take, plural, signed_bytes};
 use crate::report::view::{Cause, counted};
 use crate::report::{Finding, Report};
@@ -158,17 +158,7 @@ fn more(page: &mut Page, report: &Report, all: &[&Finding], rest: &[&Finding]) {
 /// first frame of the reader's own code is always there.
 fn frames(page: &mut Page, finding: &Finding) {
     let frames = finding.frames();
-    let (at, caller) = match &finding.blame {
-        Some(blame) => (Some(&blame.at), blame.caller.as_ref()),
-        None => (frames.first(), None),
-    };
-    let place = |wanted: Option<&Frame>| {
-        let wanted = wanted?;
-        frames
-            .iter()
-            .position(|frame| Blame::is_frame(wanted, frame))
-    };
-    let at = place(at);
+    let [at, caller] = finding.places_of_blamed();
     let paint = |number: usize, frame: &Frame| match at == Some(number) {
         true => Paint::Bold,
         false if is_plumbing(&frame.function) => Paint::Dim,
@@ -188,7 +178,7 @@ fn frames(page: &mut Page, finding: &Finding) {
         }
     };
     let mut printed = most;
-    if let Some(own) = place(caller).filter(|own| *own >= most) {
+    if let Some(own) = caller.filter(|own| *own >= most) {
         left_out(page, &mut depth, own - printed);
         frame(page, depth, Paint::Plain, &frames[own]);
         depth += 1;

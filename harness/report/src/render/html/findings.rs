@@ -90,7 +90,7 @@ fn one(report: &Report, finding: &Finding, links: &Links) -> Markup {
                 @if let Some(moved) = finding.moved() { (fact("Moved", words(&moved, links))) }
                 @if let Some(reason) = &finding.reason { (fact("Accepted because", line(reason))) }
             }
-            (frames(&finding.frames(), links))
+            (frames(finding, links))
             (survivors(report, finding))
         }
     }
@@ -143,9 +143,12 @@ fn survivors(report: &Report, finding: &Finding) -> Markup {
     }
 }
 
-fn frames(frames: &[Frame], links: &Links) -> Markup {
-    let item = |frame: &Frame| {
+fn frames(finding: &Finding, links: &Links) -> Markup {
+    let frames = finding.frames();
+    let [blamed, _] = finding.places_of_blamed();
+    let item = |place: usize, frame: &Frame| {
         let class = match is_plumbing(&frame.function) {
+            _ if blamed == Some(place) => "blamed",
             true => "plumbing",
             false => "",
         };
@@ -165,14 +168,16 @@ fn frames(frames: &[Frame], links: &Links) -> Markup {
     html! {
         @if !frames.is_empty() {
             ol class="frames" aria-label="Stack, innermost call first" {
-                @for frame in shown { (item(frame)) }
+                @for (place, frame) in shown.iter().enumerate() { (item(place, frame)) }
             }
         }
         @if !rest.is_empty() {
             details class="rest" {
                 summary { (plural(rest.len() as u64, "more frame", "more frames")) }
                 ol class="frames" start=(MOST_FRAMES + 1) {
-                    @for frame in rest { (item(frame)) }
+                    @for (place, frame) in rest.iter().enumerate() {
+                        (item(MOST_FRAMES + place, frame))
+                    }
                 }
             }
         }
