@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use plimsoll_core::blame::Packages;
+use plimsoll_core::blame::{Packages, SourceFiles};
 use plimsoll_core::dump::HeapDump;
 use plimsoll_core::judge::{self, Assessment, Verdict, judge};
 use plimsoll_core::report::files::is_trusted;
@@ -50,13 +50,16 @@ pub(crate) fn report(
         rarest,
         short_by,
     } = judge(&observed, route.baseline, &policy);
-    let packages = &match findings.is_empty() && part.is_none() {
-        true => Packages::default(),
-        false => route.place.packages(),
+    // Nothing is read for a run in which nothing is to be named.
+    let (packages, files) = &match findings.is_empty() && part.is_none() {
+        true => (Packages::default(), SourceFiles::default()),
+        false => (
+            route.place.packages(),
+            climb.profile.source_files(route.normalization),
+        ),
     };
-    let files = climb.profile.source_files(route.normalization);
     for finding in &mut findings {
-        finding.locate(&sources.frames, packages, &files);
+        finding.locate(&sources.frames, packages, files);
     }
     let checks = checks(&climb);
     if climb.failure.is_some() {
@@ -114,7 +117,7 @@ pub(crate) fn report(
         let mut page = format!("\n---- {scenario}, explained: `{part}` ----\n");
         let mut explained = judge::explain(&observed, route.baseline, &policy);
         for (finding, _) in &mut explained {
-            finding.locate(&sources.frames, packages, &files);
+            finding.locate(&sources.frames, packages, files);
         }
         explained.retain(|(finding, _)| finding.mentions(part));
         if explained.is_empty() {
