@@ -149,7 +149,7 @@ pub(super) fn observe(
         for (dump, share) in shares {
             levels.set(dump, coarsest, share);
         }
-        (stack, levels.of_process(positions.len(), uptime))
+        (stack, levels.of_process(positions.len(), uptime).0)
     });
     let observed = Observed {
         stacks: stacks.collect(),
@@ -163,7 +163,7 @@ pub(super) fn observe(
         of_process: true,
         ..Observed::default()
     };
-    let total = total.of_process(observed.iterations.len(), None);
+    let (total, _) = total.of_process(observed.iterations.len(), None);
     Ok(Seen {
         observed,
         rungs,

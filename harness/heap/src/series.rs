@@ -95,7 +95,7 @@ struct Stack {
     levels: Vec<f64>,
     /// The growth. Absent if there are too few dumps.
     trend: Option<Trend>,
-    /// What becomes of its objects. Absent if the last dump has no births.
+    /// What becomes of its objects. Absent if the first or the last dump has no births.
     fate: Option<Fate>,
 }
 
@@ -223,17 +223,13 @@ impl Levels {
         *self.born.entry(birth).or_default() += generation;
     }
 
-    /// Returns what becomes of the objects. `None` if the last dump has no births.
-    fn fate(&self, uptime: Option<Uptime>) -> Option<Fate> {
-        uptime.map(|uptime| uptime.judge(&self.born).0)
-    }
-
-    /// Returns the levels of so many dumps.
+    /// Returns the levels of so many dumps, and what becomes of the objects. The latter is `None`
+    /// without an uptime.
     pub(super) fn of_process(
         mut self,
         dumps: usize,
         uptime: Option<Uptime>,
-    ) -> plimsoll_core::Series {
+    ) -> (plimsoll_core::Series, Option<Fate>) {
         self.series.extend_to(dumps);
         let levels = self.series.levels();
         // If the number of objects stays the same, they are the same objects, which become
@@ -242,8 +238,10 @@ impl Levels {
             .iter()
             .all(|level| level.objects == levels[0].objects);
         let grains = if is_same { self.same } else { self.at_random };
-        let stays = uptime.and_then(|uptime| uptime.judge(&self.born).1);
-        self.series.of_process(grains).who_stay(stays)
+        let judged = uptime.map(|uptime| uptime.judge(&self.born));
+        let stays = judged.and_then(|(_, stays)| stays);
+        let series = self.series.of_process(grains).who_stay(stays);
+        (series, judged.map(|(fate, _)| fate))
     }
 
     /// Returns the levels at these distances, and their growth.
@@ -255,8 +253,7 @@ impl Levels {
         uptime: Option<Uptime>,
     ) -> Stack {
         let unit = UNITS[usize::from(is_space)];
-        let fate = self.fate(uptime);
-        let series = self.of_process(at.len(), uptime);
+        let (series, fate) = self.of_process(at.len(), uptime);
         Stack {
             names,
             fate,
