@@ -42,6 +42,8 @@ pub const OUTPUT: &str = "output.txt";
 /// The folder of every rung's dump, if they are kept.
 pub const RUNGS: &str = "rungs";
 
+/// The target that the reports of `plimsoll watch` belong to. A test of that name is another one.
+pub const WATCH: &str = "watch";
 /// The folder for plimsoll's files, in the target directory.
 pub const REPORTS: &str = "plimsoll";
 /// The folder for baselines, in the workspace.

@@ -13,6 +13,8 @@ use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 const PERIOD: Duration = Duration::from_millis(20);
 /// How long a process that was asked to end may take.
 const GRACE: Duration = Duration::from_secs(5);
+/// The same for a command that may have to end processes of its own, which have that time.
+const LONG_GRACE: Duration = Duration::from_secs(15);
 
 /// Whether somebody asked this process to end.
 #[derive(Clone, Debug)]
@@ -74,11 +76,11 @@ impl Interrupt {
                 return Ok(Ended::Exited(status));
             }
             if self.check().is_err() {
-                end(&mut child);
+                end_within(&mut child, LONG_GRACE);
                 return Err(Interrupted.into());
             }
             if started.elapsed() > timeout {
-                end(&mut child);
+                end_within(&mut child, LONG_GRACE);
                 return Ok(Ended::TimedOut);
             }
             meanwhile();
@@ -96,9 +98,13 @@ pub(crate) fn in_own_group(command: &mut Command) -> &mut Command {
 
 /// Ends a child process and its group. It asks them to end, waits, and then kills them.
 pub(crate) fn end(child: &mut Child) {
+    end_within(child, GRACE);
+}
+
+fn end_within(child: &mut Child, grace: Duration) {
     signal(child, false);
     let asked = Instant::now();
-    while asked.elapsed() < GRACE {
+    while asked.elapsed() < grace {
         // A shell ends at once, and what it started may still be writing its files.
         let is_there = matches!(child.try_wait(), Ok(None)) || has_group(child);
         if !is_there {

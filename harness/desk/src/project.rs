@@ -12,7 +12,8 @@ use anyhow::{Context, bail};
 use cargo_metadata::{Metadata, Package, Target};
 use plimsoll_core::layout;
 
-use crate::out::safe;
+use crate::out::{safe, safe_line};
+use crate::status::Refused;
 
 /// The packages of a workspace.
 #[derive(Debug)]
@@ -148,6 +149,28 @@ impl Project {
         let around = around.filter(|(_, dir)| folder.starts_with(dir));
         let nearest = around.max_by_key(|(_, dir)| dir.components().count());
         nearest.map(|(name, _)| name.as_str())
+    }
+
+    /// Returns the package that a command means: the one that is named, the only one, or that of
+    /// the current folder.
+    pub fn package_meant(&self, named: Option<&str>) -> anyhow::Result<String> {
+        let names: Vec<&str> = self.packages().collect();
+        let here = std::env::current_dir()?;
+        let found = match (named, names.as_slice()) {
+            (Some(name), _) => names.iter().find(|known| **known == name).copied(),
+            (None, [only]) => Some(*only),
+            (None, _) => self.package_at(&here),
+        };
+        found.map(str::to_owned).ok_or_else(|| {
+            let problem = match named {
+                Some(name) => format!("`{}` is no package of this workspace", safe_line(name)),
+                None => "no package is in this folder".to_owned(),
+            };
+            let names = names.join(", ");
+            Refused::usage(format!(
+                "{problem}\n  hint: --package names one whose baselines are meant: {names}"
+            ))
+        })
     }
 
     /// Returns the folder of a package's baselines, or `None` if the package is not in the
