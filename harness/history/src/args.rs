@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
@@ -37,12 +38,13 @@ const CHECK_HELP: &str = "\
 Examples:
   plimsoll check
   plimsoll check lru_churn --baseline-rev v1.4.0
+  plimsoll check checkout --watch ./watch.sh
 
 Exit status:
   0    done: nothing grows faster
   1    a stack grows faster
   2    invalid arguments
-  3    a scenario could not be compared
+  3    a scenario could not be compared, or it is unsure whether it grows faster
   5    plimsoll's own failure
   130  stopped by Ctrl-C; measurements stay in the cache";
 
@@ -73,6 +75,17 @@ pub struct BenchArgs {
     #[arg(long, value_name = "NAME")]
     pub test: Option<String>,
 
+    /// Measure a server, with this command: it builds the server, and runs `plimsoll watch` with
+    /// --scenario
+    ///
+    /// `sh -c` runs it in a checkout of each revision, in the folder that corresponds to the
+    /// current one, and --timeout limits it. `target/` is the folder in which all revisions are
+    /// built, as is $CARGO_TARGET_DIR. A failure is not cached, because it may have another cause
+    /// than the revision.
+    #[arg(long, value_name = "COMMAND", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(conflicts_with_all = ["test", "overlay", "release", "budget"])]
+    pub watch: Option<String>,
+
     /// When to copy the current test into older revisions; `bisect-run` copies it from the bad
     /// commit
     #[arg(long, value_enum, default_value_t = WhenToOverlay::Auto)]
@@ -86,7 +99,8 @@ pub struct BenchArgs {
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     pub budget: Duration,
 
-    /// Longest build of one revision, and longest run of its test
+    /// Longest build of one revision, and longest run of its test; with --watch, longest run
+    /// of the command
     #[arg(long, value_name = "TIME", default_value = "20m", value_parser = duration)]
     pub timeout: Duration,
 

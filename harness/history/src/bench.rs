@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use plimsoll_core::Per;
 use plimsoll_core::report::{Report, json};
 
 use crate::args::WhenToOverlay;
 use crate::cache::{Cache, Kept};
 use crate::decide::{Answer, Climb, Question};
-use crate::measure::{Built, Cause, Subject, Tools, Unusable, settled, usable};
+use crate::measure::{Built, Cause, Subject, Tools, Unusable, Watch, settled, usable};
 use crate::overlay::Overlay;
 use crate::revision::Revision;
 use crate::worktree::Worktree;
@@ -91,6 +92,8 @@ pub(crate) struct Bench {
     pub builds: BTreeSet<Revision>,
     /// The revisions for which the cache was not enough.
     pub looked_at: BTreeSet<Revision>,
+    /// What the rates are per, once one is measured.
+    pub per: Option<Per>,
     /// How long each revision took to build and measure, for the estimate of the time left.
     pub spent: Vec<Duration>,
 }
@@ -98,6 +101,15 @@ pub(crate) struct Bench {
 impl Bench {
     /// Takes a revision up the ladder, or returns the report from the cache.
     pub(crate) fn climb(
+        &mut self,
+        revision: &Revision,
+        length: Length,
+    ) -> anyhow::Result<Result<Report, Unusable>> {
+        let climbed = self.climb_or_remember(revision, length)?;
+        Ok(climbed.and_then(|report| self.agree(report)))
+    }
+
+    fn climb_or_remember(
         &mut self,
         revision: &Revision,
         length: Length,
@@ -120,12 +132,17 @@ impl Bench {
             Ok(report) => self
                 .cache
                 .put(revision, &length.word(), &json::to_string(report))?,
+            // A server may have failed for want of another server, or of a free port.
+            Err(_) if self.tools.watch.is_some() => {}
             Err(why) => self.cache.put_unusable(revision, why)?,
         }
         Ok(done)
     }
 
     fn climb_anew(&mut self, revision: &Revision, length: Length) -> anyhow::Result<Report> {
+        if let Some(watch) = self.tools.watch.clone() {
+            return self.watch(revision, &watch);
+        }
         let built = self.ready(revision)??;
         let (what, iterations, budgets) = match length {
             Length::To(n) => (format!("{n} iterations"), Some(n), 1),
@@ -137,6 +154,47 @@ impl Bench {
         let (subject, name) = (&self.subject, revision.file_name());
         let (tools, progress) = (&self.tools, &mut self.progress);
         tools.climb(&built, subject, iterations, budgets, &name, progress)
+    }
+
+    /// Builds and watches a revision's server. How long it takes is for the command to say.
+    fn watch(&mut self, revision: &Revision, watch: &Watch) -> anyhow::Result<Report> {
+        self.check_out(revision)?;
+        self.choose(revision)?;
+        let project = self.project()?;
+        self.lend_lockfile(&project)?;
+        // Command lines name the server by the folder that cargo builds in elsewhere.
+        #[cfg(unix)]
+        {
+            let usual = project.workspace_root().join("target");
+            let built = &self.tools.target_dir;
+            fs::create_dir_all(built).with_context(|| format!("cannot make {}", shown(built)))?;
+            if usual.symlink_metadata().is_err() {
+                std::os::unix::fs::symlink(built, &usual)
+                    .with_context(|| format!("cannot make {}", shown(&usual)))?;
+            }
+        }
+        let folder = self.worktree.path_of().join(&watch.folder);
+        if !folder.is_dir() {
+            let why = format!("there is no folder {}", shown(&watch.folder));
+            return Err(Unusable::new(Cause::NoTest, why).into());
+        }
+        self.builds.insert(revision.clone());
+        self.progress
+            .doing(&format!("{}: watching its server", revision.name()));
+        let (subject, name) = (&self.subject, revision.file_name());
+        let (tools, progress) = (&self.tools, &mut self.progress);
+        tools.watch(watch, &folder, subject, &name, progress)
+    }
+
+    /// Checks that a report has rates per the same as those before it.
+    fn agree(&mut self, report: Report) -> Result<Report, Unusable> {
+        let per = self.per.get_or_insert_with(|| report.per.clone());
+        if *per == report.per {
+            return Ok(report);
+        }
+        let (one, other) = (report.per.one(), per.one());
+        let why = format!("its rates are per {one}, and those before it per {other}");
+        Err(Unusable::new(Cause::NotMeasured, why))
     }
 
     /// Measures a revision until the answer is clear. `enough` is the shortest climb that
@@ -188,8 +246,11 @@ impl Bench {
             looks_good = matches!(answer, Answer::Good(_));
             last = Some(report);
         }
-        let why =
-            format!("the rate stayed between good and bad, even after {PATIENCE} times the budget");
+        let longer = match self.tools.watch {
+            Some(_) => "in a second watch".to_owned(),
+            None => format!("after {PATIENCE} times the budget"),
+        };
+        let why = format!("the rate stayed between good and bad, even {longer}");
         let why = Unusable::new(Cause::Unclear, why);
         Ok(tested(self, Err(why), last))
     }
@@ -203,6 +264,10 @@ impl Bench {
         question: &Question,
         most: u64,
     ) -> anyhow::Result<Option<u64>> {
+        // A watch is as long as its command says.
+        if self.tools.watch.is_some() {
+            return Ok(None);
+        }
         let lengths: Vec<u64> = std::iter::successors(Some(SHORTEST), |n| n.checked_mul(LONGER))
             .take_while(|n| *n <= most)
             .collect();
@@ -348,9 +413,21 @@ impl Bench {
         Ok(())
     }
 
+    /// Copies the working tree's lockfile into a workspace that has none. Returns whether it had
+    /// one.
+    fn lend_lockfile(&self, project: &Project) -> anyhow::Result<bool> {
+        let own = project.workspace_root().join("Cargo.lock");
+        let has_own = own.exists();
+        if !has_own && self.lockfile.exists() {
+            // Otherwise every revision would be built with today's newest dependencies.
+            fs::copy(&self.lockfile, &own).context("the lockfile")?;
+        }
+        Ok(has_own)
+    }
+
     fn build_once(&mut self, revision: &Revision, laid_over: bool) -> anyhow::Result<Built> {
         let project = self.project()?;
-        let own = project.workspace_root().join("Cargo.lock");
+        let has_own = self.lend_lockfile(&project)?;
         let is_exact = match revision {
             Revision::Commit(_) => !laid_over,
             // The manifest may have changed since the lockfile was written.
@@ -358,11 +435,7 @@ impl Bench {
             // The lockfile became exact when the release was selected.
             Revision::Release { .. } => true,
         };
-        let is_exact = is_exact && own.exists();
-        if !own.exists() && self.lockfile.exists() {
-            // Otherwise every revision would be built with today's newest dependencies.
-            fs::copy(&self.lockfile, &own).context("the lockfile")?;
-        }
+        let is_exact = is_exact && has_own;
         self.builds.insert(revision.clone());
         self.progress
             .doing(&format!("{}: building", revision.name()));

@@ -13,25 +13,23 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use plimsoll_core::baseline::{Baseline, MAX_BYTES};
-use plimsoll_core::layout;
 use plimsoll_core::report::units::count;
 use plimsoll_core::report::{Report, flamegraph};
+use plimsoll_core::{Per, layout};
 use serde_json::{Value, json};
 
 use crate::args::{CheckArgs, WhenToOverlay};
 use crate::bench::Bench;
-use crate::differences::{self, Difference};
-use crate::measure::{Built, Cause, Subject};
+use crate::differences::{self, Difference, Kind};
+use crate::measure::{Cause, Subject};
 use crate::revision::Revision;
 use crate::session::{STOPPED_HERE, Session};
 use crate::setup::{
-    Home, bench, cache, home, interruptible, known, overlay, test, working_tree, worktree,
+    bench, cache, expect_test, home, interruptible, known, overlay, test, working_tree, worktree,
 };
 use crate::show;
 use crate::sides::{self, Side};
 use plimsoll_desk::atomic;
-use plimsoll_desk::file;
 use plimsoll_desk::git::{Commit, Git};
 use plimsoll_desk::interrupt::Interrupt;
 use plimsoll_desk::out::{Out, Paint, safe_line};
@@ -49,6 +47,8 @@ pub fn run(args: &CheckArgs, out: &mut Out) -> anyhow::Result<()> {
 struct Checked {
     scenario: String,
     came: Result<Vec<Difference>, Not>,
+    /// What its rates are per.
+    per: Per,
     flamegraph: Option<PathBuf>,
 }
 
@@ -73,7 +73,7 @@ fn check(args: &CheckArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Resu
         Some(name) => (name.clone(), known(git, name)?),
         None => main_branch(git)?,
     };
-    let session = Session::of(&args.comparison.bench, base.as_str().to_owned());
+    let session = Session::of(&args.comparison.bench, base.as_str().to_owned())?;
     let here = working_tree(&home, &session)?;
     if here == Revision::from(&base) {
         return Err(Refused::usage(format!(
@@ -82,12 +82,12 @@ fn check(args: &CheckArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Resu
             safe_line(&name)
         )));
     }
-    if let Some(name) = args.scenarios.iter().find(|name| is_of_server(&home, name)) {
+    for name in &args.scenarios {
+        expect_test(&session, &home, name)?;
+    }
+    if let (Some(_), n @ (0 | 2..)) = (&session.watch, args.scenarios.len()) {
         return Err(Refused::usage(format!(
-            "{} is a scenario of `plimsoll watch`, and `check` measures tests\n  hint: watch it at \
-             the other revision as well, in a worktree; then `plimsoll report --base-report DIR` \
-             compares, with the `target/plimsoll` of that worktree",
-            safe_line(name)
+            "--watch: expected one scenario, the one that the command measures, found {n}"
         )));
     }
     let (package, target) = test(&session, &home)?;
@@ -96,43 +96,34 @@ fn check(args: &CheckArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Resu
         target,
         scenario: String::new(),
     };
-    let laid_over = overlay(&home, &subject, args.comparison.bench.overlay)?;
+    let laid_over = overlay(&home, &subject, session.overlay)?;
     let worktree = worktree(git, &base, args.comparison.remove_stale)?;
     let mut bench = bench(&home, &session, &subject, laid_over, worktree, interrupt)?;
-    // The test of the working tree says which scenarios exist, so nothing is copied over it.
-    let when = std::mem::replace(&mut bench.when, WhenToOverlay::Never);
-    let built = bench.ready(&here)?;
     let logs = bench.tools.logs.clone();
-    let built = built.map_err(|why| {
-        let logs = shown(&logs);
-        let text = format!("the working tree cannot be measured: {why}\n  logs: {logs}");
-        Refused::with_status(ExitStatus::NoVerdict, text)
-    })?;
-    if built.scenarios.is_empty() {
-        let text = "the working tree's test has no scenarios: there is nothing to compare";
-        return Err(Refused::with_status(ExitStatus::NoVerdict, text));
-    }
-    bench.when = when;
-    let scenarios = scenarios(args, &built)?;
+    let scenarios = scenarios(args, &mut bench, &here)?;
     let folder = layout::reports_dir(&home.target_dir).join("check");
     let (mut all, mut of_base) = (Vec::new(), Vec::new());
     for scenario in scenarios {
         bench.change_scenario(&scenario);
         bench.cache = cache(&home, &session, &bench.subject, bench.overlay.as_ref())?;
-        let (came, flamegraph) = match compare(&mut bench, &base, &here)? {
-            Err(not) => (Err(not), None),
-            Ok(sides) => {
-                let differences = differences(&sides);
-                of_base.push(sides[0].report.clone());
-                let picture = (!differences.is_empty())
-                    .then(|| picture(&folder, &scenario, &sides))
-                    .transpose()?;
-                (Ok(differences), picture)
+        let (mut flamegraph, mut per) = (None, Per::default());
+        let came = compare(&mut bench, &base, &here)?.map(|sides| (differences(&sides), sides));
+        let came = match came {
+            Err(not) => Err(not),
+            Ok((differences, sides)) => {
+                if !differences.is_empty() {
+                    flamegraph = Some(picture(&folder, &scenario, &sides)?);
+                }
+                per.clone_from(&sides[1].report.per);
+                let [before, _] = sides;
+                of_base.push(before.report);
+                Ok(differences)
             }
         };
         all.push(Checked {
             scenario,
             came,
+            per,
             flamegraph,
         });
     }
@@ -155,7 +146,10 @@ fn check(args: &CheckArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Resu
     if all.iter().any(Checked::is_worse) {
         return Err(Refused::quiet(ExitStatus::Regressed));
     }
-    let is_unknown = |checked: &Checked| matches!(checked.came, Err(Not::Measured(_)));
+    let is_unknown = |checked: &Checked| match &checked.came {
+        Err(not) => matches!(not, Not::Measured(_)),
+        Ok(differences) => is_unsure(differences),
+    };
     match all.iter().any(is_unknown) {
         true => Err(Refused::quiet(ExitStatus::NoVerdict)),
         false => Ok(()),
@@ -186,33 +180,44 @@ fn main_branch(git: &Git) -> anyhow::Result<(String, Commit)> {
     Err(none())
 }
 
-/// Returns whether a scenario is a server's, as its baseline says: its rates are not those of a
-/// test.
-fn is_of_server(home: &Home, scenario: &str) -> bool {
-    home.project.baselines_dirs().keys().any(|dir| {
-        let bytes = file::read(&layout::baseline_file(dir, scenario), MAX_BYTES);
-        let baseline = bytes.ok().and_then(|bytes| Baseline::parse(&bytes).ok());
-        let measured = baseline.and_then(|baseline| baseline.measured);
-        measured.is_some_and(|measured| !measured.per.is_iteration())
-    })
-}
-
-/// Returns the scenarios that were named, or all.
-fn scenarios(args: &CheckArgs, built: &Built) -> anyhow::Result<BTreeSet<String>> {
-    if args.scenarios.is_empty() {
-        return Ok(built.scenarios.clone());
+/// Returns the scenarios that were named, or all of the working tree's test. The command that
+/// watches a server measures one.
+fn scenarios(
+    args: &CheckArgs,
+    bench: &mut Bench,
+    here: &Revision,
+) -> anyhow::Result<BTreeSet<String>> {
+    let named = args.scenarios.iter().cloned().collect();
+    if bench.tools.watch.is_some() {
+        return Ok(named);
     }
-    for name in &args.scenarios {
-        if !built.scenarios.contains(name) {
+    // The test of the working tree says which scenarios exist, so nothing is copied over it.
+    let when = std::mem::replace(&mut bench.when, WhenToOverlay::Never);
+    let built = bench.ready(here)?;
+    bench.when = when;
+    let built = built.map_err(|why| {
+        let logs = shown(&bench.tools.logs);
+        let text = format!("the working tree cannot be measured: {why}\n  logs: {logs}");
+        Refused::with_status(ExitStatus::NoVerdict, text)
+    })?;
+    if built.scenarios.is_empty() {
+        let text = "the working tree's test has no scenarios: there is nothing to compare";
+        return Err(Refused::with_status(ExitStatus::NoVerdict, text));
+    }
+    if named.is_empty() {
+        return Ok(built.scenarios);
+    }
+    match named.difference(&built.scenarios).next() {
+        None => Ok(named),
+        Some(name) => {
             let names: Vec<String> = built.scenarios.iter().map(|name| safe_line(name)).collect();
-            return Err(Refused::usage(format!(
+            Err(Refused::usage(format!(
                 "the test has no scenario {}\n  expected some of: {}",
                 safe_line(name),
                 names.join(", ")
-            )));
+            )))
         }
     }
-    Ok(args.scenarios.iter().cloned().collect())
 }
 
 /// Measures a scenario at both revisions. A stack that grows faster must do so again in a
@@ -228,7 +233,10 @@ fn compare(
         ("in the working tree".to_owned(), here),
     ];
     let names = sides.clone().map(|(name, _)| name);
-    let is_enough = |sides: &[Side; 2]| !is_worse(&differences(sides));
+    let is_enough = |sides: &[Side; 2]| {
+        let differences = differences(sides);
+        !is_worse(&differences) && !is_unsure(&differences)
+    };
     let (place, why) = match sides::in_turns(bench, sides, is_enough)? {
         Ok(sides) => return Ok(Ok(sides)),
         Err(unmeasured) => unmeasured,
@@ -254,6 +262,12 @@ fn differences([before, after]: &[Side; 2]) -> Vec<Difference> {
 fn is_worse(differences: &[Difference]) -> bool {
     let mut differences = differences.iter();
     differences.any(|difference| difference.kind.is_worse())
+}
+
+/// Tells whether nothing is sure to grow faster, and something may.
+fn is_unsure(differences: &[Difference]) -> bool {
+    let is_perhaps = |difference: &Difference| difference.kind == Kind::Perhaps;
+    !is_worse(differences) && differences.iter().any(is_perhaps)
 }
 
 /// Draws the difference between the two revisions, stack by stack, and returns the path.
@@ -300,7 +314,9 @@ fn as_text(base: &str, all: &[Checked], logs: &Path, out: &Out) -> String {
             Ok(differences) => differences,
         };
         let worse = differences.iter().filter(|one| one.kind.is_worse()).count();
+        let is_unsure = is_unsure(differences);
         let what = match worse {
+            0 if is_unsure => out.paint(Paint::Yellow, "unsure whether a stack grows faster"),
             0 => out.paint(Paint::Green, "nothing grows faster"),
             1 => out.paint(Paint::Red, "1 stack grows faster"),
             n => out.paint(
@@ -311,12 +327,19 @@ fn as_text(base: &str, all: &[Checked], logs: &Path, out: &Out) -> String {
         text += &format!("{name}: {what} than at {base}\n");
         for difference in differences {
             text += &format!(
-                "  {:<6}  {}\n          before {}, now {}\n",
+                "  {:<7} {}\n          before {}, now {}{}\n",
                 difference.kind,
                 safe_line(&show::leaf(&difference.stack)),
                 show::rate(difference.before),
-                show::rate(difference.after)
+                show::rate(difference.after),
+                show::per(&checked.per)
             );
+        }
+        if is_unsure {
+            text += match checked.per.is_iteration() {
+                true => "  hint: measure for longer, with --budget 60s\n",
+                false => "  hint: watch for longer, or send more requests\n",
+            };
         }
         if let Some(path) = &checked.flamegraph {
             text += &format!("  flame graph: {}\n", shown(path));
@@ -331,12 +354,14 @@ fn as_json(base: &str, all: &[Checked]) -> Value {
             Err(Not::New) => ("new", None),
             Err(Not::Measured(why)) => ("not compared", Some(why)),
             Ok(_) if checked.is_worse() => ("regressed", None),
+            Ok(differences) if is_unsure(differences) => ("unsure", None),
             Ok(_) => ("within", None),
         };
         json!({
             "scenario": checked.scenario,
             "result": result,
             "problem": problem,
+            "per": checked.per,
             "differences": checked.came.as_deref().unwrap_or_default(),
             "flamegraph": checked.flamegraph,
         })

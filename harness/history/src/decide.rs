@@ -26,6 +26,8 @@ const SAME: f64 = 0.1;
 /// Factor within which a rate may be that of the same growth.
 const PERHAPS: f64 = 4.0;
 
+/// So many errors must two rates be apart to differ.
+const SURE: f64 = 2.0;
 /// Error of the rate of a stack that grows in steps, as a share of the rate. Size classes and
 /// whole pages make some steps a little larger.
 const STEPS: f64 = 0.02;
@@ -179,6 +181,14 @@ impl Climb {
     /// Returns the rate of a group, and its error.
     pub(crate) fn rate(&self, group: &Group) -> (Rate, Rate) {
         self.rate_where(|stack| group.holds(stack))
+    }
+
+    /// Tells whether a stack of a group grows according to the report, or one with the names of
+    /// `stack` in other modules.
+    pub(crate) fn grows(&self, group: &Group, stack: &FoldedStack) -> bool {
+        let mut growing = self.growing.iter().chain(&self.sites);
+        let names = short(stack);
+        growing.any(|growing| group.holds(growing) || short(growing) == names)
     }
 
     fn rate_where(&self, is_asked: impl Fn(&FoldedStack) -> bool) -> (Rate, Rate) {
@@ -394,6 +404,16 @@ impl Question {
         bad: &Climb,
         pattern: Option<&Pattern>,
     ) -> Result<Question, NoQuestion> {
+        Question::beyond(good, bad, pattern, SURE)
+    }
+
+    /// Does the same for groups that differ by more than this many errors.
+    pub(crate) fn beyond(
+        good: &Climb,
+        bad: &Climb,
+        pattern: Option<&Pattern>,
+        errors: f64,
+    ) -> Result<Question, NoQuestion> {
         let mut groups: BTreeMap<Group, FoldedStack> = BTreeMap::new();
         for stack in bad.rates.keys() {
             let mut sites = bad.sites.iter();
@@ -429,8 +449,8 @@ impl Question {
             let (b, b_error) = bad.rate(&group);
             let error = g_error + b_error + visible;
             let quantities = Quantities {
-                objects: b.objects - g.objects > 2.0 * error.objects,
-                bytes: b.bytes - g.bytes > 2.0 * error.bytes,
+                objects: b.objects - g.objects > errors * error.objects,
+                bytes: b.bytes - g.bytes > errors * error.bytes,
             };
             if quantities.objects || quantities.bytes {
                 asked.push(Question {

@@ -30,6 +30,8 @@ pub(crate) enum Kind {
     Shrank,
     /// It grew before, and does not now.
     Gone,
+    /// It grows now and did not before, by less than the errors of both rates.
+    Perhaps,
 }
 
 impl Kind {
@@ -46,24 +48,36 @@ impl fmt::Display for Kind {
             Kind::Grew => "grew",
             Kind::Shrank => "shrank",
             Kind::Gone => "gone",
+            Kind::Perhaps => "perhaps",
         })
     }
 }
 
 /// Returns the differences that the errors of both climbs cannot explain. Stacks that grow
-/// faster come first, the fastest of them first, then stacks that grow more slowly.
+/// faster come first, the fastest of them first, then stacks that grow more slowly. Last come stacks
+/// whose growth is new, and may be due to the errors.
 pub(crate) fn between(before: &Climb, after: &Climb) -> Vec<Difference> {
-    let mut differences = Vec::new();
-    for (less, more, is_worse) in [(before, after, true), (after, before, false)] {
-        let Ok(question) = Question::between(less, more, None) else {
-            continue;
-        };
+    let mut differences: Vec<Difference> = Vec::new();
+    let sure = Question::between(before, after, None);
+    let slower = Question::between(after, before, None);
+    let unsure = Question::beyond(before, after, None, 0.0);
+    for (less, question, is_worse, is_sure) in [
+        (before, sure, true, true),
+        (after, slower, false, true),
+        (before, unsure, true, false),
+    ] {
+        let Ok(question) = question else { continue };
         let others = question.others.iter();
         let others = others.map(|(stack, _)| (Group::of(stack), stack.clone()));
         let first = (question.group.clone(), question.stack.clone());
         for (group, stack) in std::iter::once(first).chain(others) {
-            let grows = |climb: &Climb| climb.growing.iter().any(|stack| group.holds(stack));
-            let kind = match (is_worse, grows(less)) {
+            let grew = less.grows(&group, &stack);
+            let is_known = differences.iter().any(|known| group.holds(&known.stack));
+            if !is_sure && (grew || is_known) {
+                continue;
+            }
+            let kind = match (is_worse, grew) {
+                (true, false) if !is_sure => Kind::Perhaps,
                 (true, false) => Kind::New,
                 (true, true) => Kind::Grew,
                 (false, true) => Kind::Shrank,

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use anyhow::Context;
 use cargo_metadata::Metadata;
-use plimsoll_core::layout;
 use plimsoll_core::report::{CheckOutcome, Report, json};
+use plimsoll_core::{Tally, layout};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -59,6 +59,9 @@ pub(crate) enum Cause {
     /// The workload failed.
     #[serde(rename = "workload failed")]
     Failed,
+    /// The command that watches a server left no report.
+    #[serde(rename = "not measured")]
+    NotMeasured,
     /// The test left no report, or one in another format or of another way of measuring.
     #[serde(rename = "other harness")]
     OtherHarness,
@@ -85,6 +88,7 @@ impl Cause {
                 | Cause::Submodules
                 | Cause::BuildTimedOut
                 | Cause::Killed
+                | Cause::NotMeasured
                 | Cause::Unclear
         )
     }
@@ -131,6 +135,8 @@ pub(crate) struct Tools {
     pub timeout: Duration,
     /// The time that one run of the scenario spends on the ladder.
     pub budget: Duration,
+    /// The command that measures a server, instead of a test.
+    pub watch: Option<Watch>,
     pub interrupt: Interrupt,
 }
 
@@ -140,6 +146,16 @@ pub(crate) struct Subject {
     pub package: String,
     pub target: String,
     pub scenario: String,
+}
+
+/// A command that builds a server and watches it as a scenario.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Watch {
+    /// What `sh -c` runs.
+    pub command: String,
+    /// The folder in the repository in which it runs.
+    pub folder: PathBuf,
 }
 
 /// A test that was built.
@@ -204,6 +220,13 @@ pub(crate) fn profile(release: bool) -> Option<&'static str> {
 impl Tools {
     fn cargo(&self, dir: &Path) -> Command {
         let mut command = project::cargo();
+        self.prepare(&mut command, dir);
+        command
+    }
+
+    /// Lets a command run in a folder of the revision, and cargo in it build where all revisions
+    /// are built.
+    fn prepare(&self, command: &mut Command, dir: &Path) {
         command
             .current_dir(dir)
             .env("CARGO_TERM_COLOR", "never")
@@ -218,7 +241,6 @@ impl Tools {
                 command.env_remove(&name);
             }
         }
-        command
     }
 
     /// Asks cargo about the project in a folder.
@@ -397,6 +419,51 @@ impl Tools {
         progress: &mut Progress,
     ) -> anyhow::Result<Report> {
         built.has(&subject.scenario)?;
+        let budget = self.budget * budgets;
+        let mut test = self.test(built);
+        test.args([subject.scenario.as_str(), "--exact", "--include-ignored"])
+            .env("PLIMSOLL_BUDGET", format!("{}ms", budget.as_millis()))
+            .env("PLIMSOLL_KEEP_RUNGS", "false")
+            // The rate is needed, whatever the verdict.
+            .env("PLIMSOLL_SPEND_BUDGET", "true")
+            // It also does not matter whether the revision's baseline can be used here.
+            .env("PLIMSOLL_BASELINES", "optional")
+            .env_remove("PLIMSOLL_ISOLATION");
+        if let Some(iterations) = iterations {
+            test.env("PLIMSOLL_MAX_ITERATIONS", iterations.to_string());
+        }
+        // The exit status is ignored: it is 101 for a failed test, for a panic of the harness,
+        // and for a settings file that the harness refuses. The harness has a timeout of its
+        // own, and says more when it is reached.
+        self.reported(&mut test, subject, &format!("{name}.test"), progress)
+    }
+
+    /// Runs the command that builds a server and watches it, in a folder of the revision.
+    pub(crate) fn watch(
+        &self,
+        watch: &Watch,
+        folder: &Path,
+        subject: &Subject,
+        name: &str,
+        progress: &mut Progress,
+    ) -> anyhow::Result<Report> {
+        let mut command = Command::new("sh");
+        self.prepare(&mut command, folder);
+        command
+            .args(["-c", &watch.command])
+            .env("PLIMSOLL_BASELINES", "optional")
+            .stdin(Stdio::null());
+        self.reported(&mut command, subject, &format!("{name}.watch"), progress)
+    }
+
+    /// Runs a command that leaves a report, and reads it. `log` is the name of its logs.
+    fn reported(
+        &self,
+        command: &mut Command,
+        subject: &Subject,
+        log: &str,
+        progress: &mut Progress,
+    ) -> anyhow::Result<Report> {
         let reports = layout::reports_dir(&self.target_dir);
         let (package, target) = (&subject.package, &subject.target);
         let dir = layout::scenario_dir(&reports, package, target, &subject.scenario);
@@ -406,33 +473,21 @@ impl Tools {
             fs::remove_file(&report)
                 .with_context(|| format!("cannot remove {}", report.display()))?;
         }
-        let budget = self.budget * budgets;
-        let log = self.logs.join(format!("{name}.test.log"));
-        let mut test = self.test(built);
-        test.args([subject.scenario.as_str(), "--exact", "--include-ignored"])
-            .env("PLIMSOLL_BUDGET", format!("{}ms", budget.as_millis()))
-            .env("PLIMSOLL_KEEP_RUNGS", "false")
-            // The rate is needed, whatever the verdict.
-            .env("PLIMSOLL_SPEND_BUDGET", "true")
-            // It also does not matter whether the revision's baseline can be used here.
-            .env("PLIMSOLL_BASELINES", "optional")
-            .env_remove("PLIMSOLL_ISOLATION")
-            .stdout(File::create(self.logs.join(format!("{name}.test.out"))).context("a log")?);
-        if let Some(iterations) = iterations {
-            test.env("PLIMSOLL_MAX_ITERATIONS", iterations.to_string());
-        }
-        // The exit status is ignored: it is 101 for a failed test, for a panic of the harness,
-        // and for a settings file that the harness refuses. The harness has a timeout of its
-        // own, and says more when it is reached.
-        let outer = self.timeout;
-        if let Ended::TimedOut = self.logged(&mut test, &log, outer, progress)? {
-            let why = format!("no report within {} s", outer.as_secs());
+        let printed = File::create(self.logs.join(format!("{log}.out"))).context("a log")?;
+        let log = self.logs.join(format!("{log}.log"));
+        let ended = self.logged(command.stdout(printed), &log, self.timeout, progress)?;
+        if let Ended::TimedOut = ended {
+            let why = format!("no report within {} s", self.timeout.as_secs());
             return Err(Unusable::new(Cause::Hangs, why).into());
         }
         let Ok(bytes) = fs::read(&report) else {
             self.stop_if_full(&log)?;
-            let why = format!("it left no report: {}", first_error_in(&log));
-            return Err(Unusable::new(Cause::OtherHarness, why).into());
+            let (cause, what) = match self.watch {
+                Some(_) => (Cause::NotMeasured, format!("no report of {package}")),
+                None => (Cause::OtherHarness, "no report".to_owned()),
+            };
+            let why = format!("it left {what}: {}", first_error_in(&log));
+            return Err(Unusable::new(cause, why).into());
         };
         Ok(usable(&bytes)?)
     }
@@ -492,8 +547,23 @@ pub(crate) fn unusable(report: &Report) -> Option<Unusable> {
         let why = safe_line(&format!("{}: {line}", check.name));
         return Some(Unusable::new(Cause::Broken, why));
     }
-    let is_empty = report.compared.is_none();
-    is_empty.then(|| Unusable::new(Cause::Broken, "it reached no rung"))
+    let is_test = report.per.is_iteration();
+    let nothing = match report.compared {
+        None if is_test => "it reached no rung",
+        None => "it has too few dumps",
+        // Nothing grows in a server that does not count what it allocates.
+        Some(_)
+            if !is_test
+                && report
+                    .rungs
+                    .iter()
+                    .all(|rung| rung.live == Tally::default()) =>
+        {
+            "its dumps have no live objects"
+        }
+        Some(_) => return None,
+    };
+    Some(Unusable::new(Cause::Broken, nothing))
 }
 
 fn first_error_in(log: &Path) -> String {

@@ -95,7 +95,7 @@ fn decide(args: &BisectRunArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow:
         bad: Some(ends.bad.as_str().to_owned()),
         scenario: args.scenario.clone(),
         stack: args.stack.stack.clone(),
-        ..Session::of(&args.bench, ends.good.as_str().to_owned())
+        ..Session::of(&args.bench, ends.good.as_str().to_owned())?
     };
     if session.scenario.is_none() {
         return Err(Refused::usage("name the scenario, with --scenario"));
@@ -111,7 +111,7 @@ fn decide(args: &BisectRunArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow:
         file.is_some()
     };
     let laid_over = match bad_end.as_ref().filter(of_test) {
-        Some(there) => overlay(there, &subject, args.bench.overlay)?,
+        Some(there) => overlay(there, &subject, session.overlay)?,
         None => None,
     };
     let mut bench = bench(&home, &session, &subject, laid_over, worktree, interrupt)?;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::args::{BenchArgs, BisectArgs, WhenToOverlay};
 use crate::decide::Pattern;
-use crate::measure::Subject;
+use crate::measure::{Subject, Watch};
 use plimsoll_desk::atomic;
 use plimsoll_desk::git::{Commit, Git};
 use plimsoll_desk::status::Refused;
@@ -47,6 +47,8 @@ pub(crate) struct Session {
     #[serde(rename = "timeout_ms", with = "milliseconds")]
     pub timeout: Duration,
     pub paths: Vec<String>,
+    /// The command that measures a server, instead of a test.
+    pub watch: Option<Watch>,
     /// The folder in which cargo builds, if it is not the usual one. It changes no answer.
     #[serde(skip)]
     pub target_dir: Option<PathBuf>,
@@ -65,8 +67,17 @@ mod milliseconds {
 }
 impl Session {
     /// Returns a session for any scenario, with a commit as its good end.
-    pub(crate) fn of(args: &BenchArgs, good: String) -> Session {
-        Session {
+    pub(crate) fn of(args: &BenchArgs, good: String) -> anyhow::Result<Session> {
+        let watch = args.watch.as_ref().map(|command| {
+            let here = args.manifest_path.as_deref().and_then(Path::parent);
+            let here = here.filter(|dir| !dir.as_os_str().is_empty());
+            let here = Git::in_dir(here.unwrap_or(Path::new(".")));
+            anyhow::Ok(Watch {
+                command: command.clone(),
+                folder: prefix(&here)?.into(),
+            })
+        });
+        Ok(Session {
             version: VERSION,
             good,
             bad: None,
@@ -75,14 +86,19 @@ impl Session {
             package: args.package.clone(),
             test: args.test.clone(),
             stack: None,
-            overlay: args.overlay,
+            // What is copied over a revision is a test.
+            overlay: match args.watch {
+                Some(_) => WhenToOverlay::Never,
+                None => args.overlay,
+            },
             first_parent: false,
             release: args.release,
             budget: args.budget,
             timeout: args.timeout,
             paths: Vec::new(),
+            watch: watch.transpose()?,
             target_dir: args.target_dir.clone(),
-        }
+        })
     }
 
     /// Returns the session that the command line asks for, or with `--resume` the one that was
@@ -107,7 +123,7 @@ impl Session {
             stack: args.stack.stack.clone(),
             first_parent: args.first_parent,
             paths: from_top(&args.paths)?,
-            ..Session::of(&args.bench, good.clone())
+            ..Session::of(&args.bench, good.clone())?
         })
     }
 
@@ -151,14 +167,19 @@ impl Session {
 /// Returns paths relative to the top of the repository. The given ones are relative to the
 /// current folder.
 fn from_top(paths: &[String]) -> anyhow::Result<Vec<String>> {
-    let prefix = Git::in_dir(".").try_ask(&["rev-parse", "--show-prefix"])?;
-    let prefix = prefix.unwrap_or_default();
+    let prefix = prefix(&Git::in_dir("."))?;
     let from_top = |path: &String| match path.starts_with(':') {
         // This is git's pathspec notation, which says itself where it begins.
         true => path.clone(),
         false => format!("{prefix}{}", path.strip_prefix("./").unwrap_or(path)),
     };
     Ok(paths.iter().map(from_top).collect())
+}
+
+/// Returns a folder's path in its repository, with a slash at its end if it is not the top.
+fn prefix(folder: &Git) -> anyhow::Result<String> {
+    let prefix = folder.try_ask(&["rev-parse", "--show-prefix"])?;
+    Ok(prefix.unwrap_or_default())
 }
 
 fn file(folder: &Path) -> PathBuf {

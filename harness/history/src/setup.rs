@@ -7,7 +7,9 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use plimsoll_core::baseline::{Baseline, MAX_BYTES};
 use plimsoll_core::judge::Verdict;
+use plimsoll_core::layout;
 
 use crate::args::WhenToOverlay;
 use crate::bench::Bench;
@@ -17,6 +19,7 @@ use crate::overlay::Overlay;
 use crate::revision::Revision;
 use crate::session::Session;
 use crate::worktree::Worktree;
+use plimsoll_desk::file;
 use plimsoll_desk::git::{Commit, Git};
 use plimsoll_desk::interrupt::Interrupt;
 use plimsoll_desk::out::{is_yes, safe, safe_line};
@@ -83,6 +86,7 @@ pub(super) fn bench(
             release: session.release,
             timeout: session.timeout,
             budget: session.budget,
+            watch: session.watch.clone(),
             interrupt: interrupt.clone(),
         },
         subject: subject.clone(),
@@ -100,6 +104,7 @@ pub(super) fn bench(
         built: BTreeMap::new(),
         builds: Default::default(),
         looked_at: Default::default(),
+        per: None,
         spent: Vec::new(),
         worktree,
     })
@@ -113,7 +118,7 @@ pub(super) fn cache(
     overlay: Option<&Overlay>,
 ) -> anyhow::Result<Cache> {
     let digest = overlay.map_or(0, Overlay::digest);
-    Ok(Cache::new(
+    let cache = Cache::new(
         home.folder().join("measured"),
         &[
             &toolchain()?,
@@ -125,7 +130,11 @@ pub(super) fn cache(
             &format!("{:?}", session.budget),
             &surroundings(env::vars_os()),
         ],
-    ))
+    );
+    Ok(match &session.watch {
+        Some(watch) => cache.of(&format!("{}\0{}", watch.folder.display(), watch.command)),
+        None => cache,
+    })
 }
 
 /// Creates the worktree, with a commit checked out.
@@ -194,8 +203,12 @@ pub(super) fn working_tree(home: &Home, session: &Session) -> anyhow::Result<Rev
 }
 
 /// Returns the package and the target of the test: those that the session names, or the only
-/// ones.
+/// ones. A server has the target of its reports.
 pub(super) fn test(session: &Session, home: &Home) -> anyhow::Result<(String, String)> {
+    if session.watch.is_some() {
+        let package = home.project.package_meant(session.package.as_deref())?;
+        return Ok((package, layout::WATCH.to_owned()));
+    }
     let target = session.test.as_deref().unwrap_or("leaks");
     let is_asked = |package: &str| session.package.as_ref().is_none_or(|name| name == package);
     let tests: Vec<(String, String)> = home
@@ -236,9 +249,10 @@ pub(super) fn subject(session: &Session, home: &Home) -> anyhow::Result<Subject>
         scenario: scenario.to_owned(),
     };
     if let Some(scenario) = &session.scenario {
+        expect_test(session, home, scenario)?;
         return Ok(subject(scenario));
     }
-    let dir = plimsoll_core::layout::reports_dir(&home.target_dir);
+    let dir = layout::reports_dir(&home.target_dir);
     let reports = Reports::collect(&dir);
     let scenarios = reports
         .and_then(|reports| reports.run_of_each_target(None))
@@ -262,6 +276,26 @@ pub(super) fn subject(session: &Session, home: &Home) -> anyhow::Result<Subject>
             )))
         }
     }
+}
+
+/// Refuses a scenario that is a server's, as its baseline says, unless the session has the
+/// command that watches it.
+pub(super) fn expect_test(session: &Session, home: &Home, scenario: &str) -> anyhow::Result<()> {
+    let is_of_server = |dir: &PathBuf| {
+        let bytes = file::read(&layout::baseline_file(dir, scenario), MAX_BYTES);
+        let baseline = bytes.ok().and_then(|bytes| Baseline::parse(&bytes).ok());
+        let measured = baseline.and_then(|baseline| baseline.measured);
+        measured.is_some_and(|measured| !measured.per.is_iteration())
+    };
+    let mut folders = home.project.baselines_dirs().into_keys();
+    if session.watch.is_some() || !folders.any(|dir| is_of_server(&dir)) {
+        return Ok(());
+    }
+    let name = safe_line(scenario);
+    Err(Refused::usage(format!(
+        "{name} is a scenario of `plimsoll watch`, and no test\n  hint: --watch 'COMMAND' measures \
+         a server; the command builds it, and runs `plimsoll watch … --scenario {name}`"
+    )))
 }
 
 pub(super) fn known(git: &Git, revision: &str) -> anyhow::Result<Commit> {

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use plimsoll_core::FoldedStack;
 use plimsoll_core::report::units::{bytes, count, give_or_take, objects, plural, signed_bytes};
+use plimsoll_core::{FoldedStack, Per};
 use serde_json::{Value, json};
 
 use crate::decide::{Change, Gain, NoQuestion};
@@ -28,6 +28,8 @@ const NAME: usize = 200;
 pub(crate) struct Shown {
     pub outcome: Outcome,
     pub subject: Subject,
+    /// What the rates are per.
+    pub per: Per,
     pub stack: Option<FoldedStack>,
     /// Other stacks that grow at the bad end.
     pub others: Vec<(FoldedStack, Gain)>,
@@ -93,6 +95,15 @@ pub(crate) fn rate(Gain { rate, error }: Gain) -> String {
         objects(rate.objects),
         give_or_take(error.map(|error| error.objects), objects),
     )
+}
+
+/// Formats what rates are per, after them: ` per http_request`. Those of a test are per iteration,
+/// which is not said.
+pub(crate) fn per(per: &Per) -> String {
+    match per.is_iteration() {
+        true => String::new(),
+        false => format!(" per {}", per.one()),
+    }
 }
 
 /// Formats the leaf-most two frames of a stack on one line.
@@ -180,7 +191,10 @@ impl Shown {
                  older good commit",
             ),
             Outcome::NoDifference(NoQuestion::NothingGrows) => {
-                Some("check --scenario and --stack; a longer --budget finds slower growth")
+                Some(match self.per.is_iteration() {
+                    true => "check --scenario and --stack; a longer --budget finds slower growth",
+                    false => "check --scenario and --stack; a longer watch finds slower growth",
+                })
             }
             Outcome::NoDifference(NoQuestion::NoDifference) if self.is_of_releases() => {
                 Some("name a release from before the growth began, or from after its fix")
@@ -307,6 +321,9 @@ pub(crate) fn text(shown: &Shown) -> String {
     if shown.trend.len() > 2 {
         line("trend", shown.spark());
     }
+    if !shown.per.is_iteration() {
+        line("rates", format!("per {}", shown.per.one()));
+    }
     line("effort", shown.effort());
     if let Some(stack) = &shown.stack {
         lines.push(String::new());
@@ -369,7 +386,11 @@ pub(crate) fn markdown(shown: &Shown) -> String {
         let rows: String = rows.iter().map(row).collect();
         format!("| | |\n|:--|:--|{rows}")
     };
-    let trend = ("Trend", format!("`{}`", shown.spark()));
+    let rates = match shown.per.is_iteration() {
+        true => String::new(),
+        false => format!(", rates are{}", per(&shown.per)),
+    };
+    let trend = ("Trend", format!("`{}`{rates}", shown.spark()));
     match &shown.outcome {
         Outcome::Found(first) | Outcome::BadMergeBase(first) => {
             let about = &first.about;
@@ -541,6 +562,7 @@ pub(crate) fn json(shown: &Shown) -> String {
         "package": shown.subject.package,
         "target": shown.subject.target,
         "scenario": shown.subject.scenario,
+        "per": shown.per,
         "stack": shown.stack,
         "good": end(&shown.good),
         "bad": end(&shown.bad),

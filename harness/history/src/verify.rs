@@ -8,7 +8,6 @@ use std::path::Path;
 
 use anyhow::bail;
 use plimsoll_core::judge::Verdict;
-use plimsoll_core::report::units::count;
 use plimsoll_core::{FoldedStack, Rate};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -85,7 +84,7 @@ fn of_revisions(args: &VerifyFixArgs, interrupt: &Interrupt) -> anyhow::Result<[
         bad: Some(args.before.clone()),
         scenario: args.scenario.clone(),
         stack: args.stack.stack.clone(),
-        ..Session::of(&args.comparison.bench, args.after.clone())
+        ..Session::of(&args.comparison.bench, args.after.clone())?
     };
     let subject = subject(&session, &home)?;
     let git = &home.git;
@@ -96,7 +95,7 @@ fn of_revisions(args: &VerifyFixArgs, interrupt: &Interrupt) -> anyhow::Result<[
             before.short()
         )));
     }
-    let laid_over = overlay(&home, &subject, args.comparison.bench.overlay)?;
+    let laid_over = overlay(&home, &subject, session.overlay)?;
     let worktree = worktree(git, &before, args.comparison.remove_stale)?;
     let mut bench = bench(&home, &session, &subject, laid_over, worktree, interrupt)?;
     let logs = shown(&bench.tools.logs);
@@ -312,16 +311,21 @@ fn as_text(sides: &[Side; 2], verified: &Verified, out: &Out) -> String {
             ("before", before, verified.before),
             ("after ", after, verified.after),
         ] {
-            let (rate, iterations) = (show::rate(gain), count(side.report.iterations()));
-            text += &format!(
-                "  {word}  {:width$}  {rate}  ({iterations} iterations)\n",
-                side.name
-            );
+            let (rate, per) = (show::rate(gain), &side.report.per);
+            let counted = per.count(side.report.iterations());
+            text += &format!("  {word}  {:width$}  {rate}  ({counted})\n", side.name);
         }
         text += &format!("\n  {}\n", how_surely(verified));
     }
     if verified.outcome == Outcome::Unclear {
-        text += "  hint: measure for longer with --budget 60s, or with a smaller sample interval\n";
+        text += match before.report.per.is_iteration() {
+            true => {
+                "  hint: measure for longer with --budget 60s, or with a smaller sample interval\n"
+            }
+            false => {
+                "  hint: watch for longer, with more requests, or with a smaller sample interval\n"
+            }
+        };
     }
     if let Some(new) = &verified.new {
         let what = match new.kind {

@@ -9,6 +9,7 @@ use std::process::{Child, Command, Stdio};
 
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::{CheckOutcome, Compared, Report, json};
+use plimsoll_core::{Tally, layout};
 use serde_json::Value;
 
 use crate::git::{Content, everything, git, import, init};
@@ -53,7 +54,8 @@ impl Repository {
         };
         init(&repository.top());
         repository.write_templates();
-        repository.write_cargo();
+        repository.write_program("cargo", CARGO);
+        repository.write_program("watch", WATCH);
         for (path, text) in PROJECT {
             repository.write(path, text);
         }
@@ -233,12 +235,16 @@ impl Repository {
         fs::create_dir_all(&dir).unwrap();
         let write = |name: &str, report: &Report| {
             fs::write(dir.join(name), json::to_string(report)).unwrap();
+            let of_server = json::to_string(&of_server(report.clone()));
+            fs::write(dir.join(format!("{name}.server")), of_server).unwrap();
         };
         for (name, grows) in [
             ("good", &[][..]),
             ("bad", &[("main store put", 1.0, 80.0)]),
             ("renamed", &[("main table put_new", 1.0, 80.0)]),
             ("half", &[("main store put", 0.1, 8.0)]),
+            // In 65,536 iterations it is 26 objects, and 32 are told from none for sure.
+            ("little", &[("main store put", 0.0004, 0.003)]),
             ("other", &[("main log push", 50.0, 4000.0)]),
             (
                 "both",
@@ -247,6 +253,11 @@ impl Repository {
         ] {
             write(name, &report(grows));
         }
+        let mut idle = of_server(report(&[]));
+        idle.rungs
+            .iter_mut()
+            .for_each(|rung| rung.live = Tally::default());
+        fs::write(dir.join("idle.server"), json::to_string(&idle)).unwrap();
         let mut broken = report(&[]);
         broken.verdict = Verdict::Broken;
         let why = "expected 3 objects, found none";
@@ -268,9 +279,9 @@ impl Repository {
         fs::write(dir.join("newer"), newer).unwrap();
     }
 
-    fn write_cargo(&self) {
-        let path = self.path("cargo");
-        fs::write(&path, CARGO).unwrap();
+    fn write_program(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        fs::write(&path, text).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     }
 }
@@ -310,6 +321,43 @@ fn report(grows: &[(&str, f64, f64)]) -> Report {
     }
     report
 }
+
+/// The same of a server, by the requests that it answered.
+fn of_server(mut report: Report) -> Report {
+    report.run.target = layout::WATCH.to_owned();
+    report.per = "http_requests_total".parse().unwrap();
+    for rung in &mut report.rungs {
+        rung.live.objects = 1;
+    }
+    report
+}
+
+/// What watches the server of a checkout: its `state` says what comes of it.
+const WATCH: &str = r#"#!/bin/sh
+echo "$CARGO_TARGET_DIR $PWD" >>"$BUILDS"
+state=$(cat state)
+case $state in
+unbuildable)
+    echo "error[E0425]: cannot find value" >&2
+    exit 101
+    ;;
+slow)
+    # As a watch, which ends its server first.
+    (trap 'sleep 6; echo ended >"$BUILDS.ended"; exit 3' TERM; echo >"$BUILDS.watched"
+        while true; do sleep 0.1; done)
+    ;;
+esac
+# The usual folder, though cargo builds elsewhere.
+dir=target/plimsoll/demo/watch/churn
+mkdir -p "$dir"
+case $state in
+no-report) echo "error: the address is in use" >&2 ;;
+by-seconds) sed 's/"http_requests_total"/"second"/' "$TEMPLATES/good.server" >"$dir/report.json" ;;
+*) cp "$TEMPLATES/$state.server" "$dir/report.json" ;;
+esac
+[ "$PLIMSOLL_BASELINES" = optional ] || exit 4
+exit 1
+"#;
 
 /// Cargo, as far as a bisection asks it: the checkout's file `state` says what
 /// comes of it.

@@ -19,6 +19,7 @@ mod git;
 mod project;
 mod script;
 mod verify;
+mod watch;
 // Where the harness can measure.
 #[cfg(all(
     target_os = "linux",

@@ -30,7 +30,11 @@ fn bisect_run_says_what_git_understands() {
         repository.git(&format!("checkout --quiet c{}", at + 1));
         let ran = run(&repository);
         assert_eq!(ran.status, Some(status), "{state}: {ran}");
-        assert_eq!(names(repository.outer()), "cargo repo templates", "{state}");
+        assert_eq!(
+            names(repository.outer()),
+            "cargo repo templates watch",
+            "{state}"
+        );
     }
 }
 

@@ -78,6 +78,7 @@ impl Search<'_> {
         Ok(Shown {
             outcome,
             subject: bench.subject.clone(),
+            per: bench.per.clone().unwrap_or_default(),
             stack: question.map(|question| question.stack.clone()),
             others: question.map_or_else(Vec::new, |question| question.others.clone()),
             good: (self.good.clone(), good_rate),

@@ -1,0 +1,128 @@
+//! Servers instead of tests: `--watch` of `check`, `verify-fix` and `bisect`.
+
+use std::fs;
+use std::process::Stdio;
+use std::thread;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::check::branch;
+use crate::fake::{Repository, row};
+use crate::project::Ran;
+
+/// What a command says of the scenario, which the command beside the repository measures.
+fn asked(repository: &Repository, command: &str) -> Ran {
+    let watch = repository.outer().join("watch");
+    let before = repository.everything();
+    let ran = repository.plimsoll(&format!("{command} --watch {}", watch.display()));
+    assert_eq!(repository.everything(), before);
+    ran
+}
+
+#[test]
+fn a_branch_is_checked() {
+    for line in [
+        "good bad 1 | churn: 1 stack grows faster than at the base on main ( | new     …;store;put | \
+         before 0 B, 0.00 objects, now +80 B, 1.00 objects per http_request",
+        "bad good 0 | churn: nothing grows faster | gone    …;store;put",
+        "good little 3 | churn: unsure whether a stack grows faster | hint: watch for longer",
+        "unbuildable good 3 | at  | not measured: it left no report of demo: error[E0425]",
+        "good no-report 3 | in the working tree: not measured | the address is in use | logs: ",
+        "good failed 3 | in the working tree: workload failed: panicked: on purpose",
+        "good by-seconds 3 | its rates are per second, and those before it per http_request",
+        "idle good 3 | its dumps have no live objects",
+    ] {
+        let ([base, own], status, parts) = row(line);
+        asked(&branch(base, own), "check churn").has(status, &parts);
+    }
+    let repository = branch("good", "bad");
+    let value = asked(&repository, "check churn --json").has(1, &[]).json();
+    assert_eq!(value["scenarios"][0]["per"], "http_requests_total");
+    // Each side was watched twice, because something grows faster, and both are kept.
+    assert_eq!(repository.builds(), 4);
+    asked(&repository, "check churn").has(1, &[]);
+    assert_eq!(repository.builds(), 4);
+}
+
+/// The command may have failed for another reason than the revision.
+#[test]
+fn what_could_not_be_measured_is_measured_again() {
+    let repository = branch("no-report", "good");
+    for builds in [1, 2] {
+        asked(&repository, "check churn").has(3, &["the address is in use"]);
+        assert_eq!(repository.builds(), builds);
+    }
+}
+
+#[test]
+fn a_commit_is_found_and_a_fix_verified() {
+    let states = ["good", "good", "bad", "bad", "good"];
+    let repository = Repository::history(&states);
+    asked(&repository, "bisect c0 c3 --scenario churn").has(
+        0,
+        &[
+            " is the first commit after which churn grows past the good rate",
+            "rates   per http_request",
+        ],
+    );
+    asked(&repository, "verify-fix c3 c4 --scenario churn").has(
+        0,
+        &[
+            "churn: fixed",
+            "+80 B, 1.00 objects  (65,536 http_requests)",
+        ],
+    );
+}
+
+#[test]
+fn what_cannot_be_meant() {
+    let repository = branch("good", "bad");
+    for (command, expected) in [
+        (
+            "check",
+            "expected one scenario, the one that the command measures, found 0",
+        ),
+        ("check churn other", "found 2"),
+        ("check churn --release", "cannot be used with"),
+        ("check churn --budget 1s", "cannot be used with"),
+    ] {
+        asked(&repository, command).has(2, &[expected]);
+    }
+    repository.write(
+        "baselines/churn.toml",
+        "format = 1\n\n[measured]\ntest = \"demo/watch\"\nper = \"request\"\n\
+         sample-interval = 65536\niterations = 412000\n",
+    );
+    let expected = [
+        "churn is a scenario of `plimsoll watch`, and no test",
+        "--watch 'COMMAND' measures a server",
+    ];
+    repository.plimsoll("check churn").has(2, &expected);
+    repository
+        .plimsoll("bisect HEAD~1 --scenario churn")
+        .has(2, &expected);
+    assert_eq!(repository.builds(), 0);
+}
+
+/// A watch has the time to end its server.
+#[test]
+fn ctrl_c_ends_the_watch() {
+    let repository = branch("slow", "good");
+    let watch = repository.outer().join("watch");
+    let mut command = repository.command(&format!("check churn --watch {}", watch.display()));
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    let mut check = command.stderr(Stdio::null()).spawn().unwrap();
+    while !repository.outer().join("builds.watched").exists() {
+        let ended = check.try_wait().unwrap();
+        assert!(
+            ended.is_none(),
+            "it ended before its watch began: {ended:?}"
+        );
+        thread::yield_now();
+    }
+    let group = Pid::from_child(&check);
+    kill_process_group(group, Signal::INT).unwrap();
+    assert_eq!(check.wait().unwrap().code(), Some(130));
+    let ended = fs::read_to_string(repository.outer().join("builds.ended"));
+    assert_eq!(ended.unwrap(), "ended\n");
+}
