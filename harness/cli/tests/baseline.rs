@@ -9,8 +9,7 @@ use plimsoll_core::report::{Finding, Report, Standing, Subject};
 use serde_json::Value;
 
 use project::{
-    BASELINE, Project, RATE, finding, growth, of_test, rate, regressed, report, site, stack,
-    unused, within,
+    BASELINE, Project, RATE, finding, growth, of_test, rate, report, site, stack, unused, within,
 };
 
 const PUT: &str = "\
@@ -255,7 +254,7 @@ fn what_cannot_be_read() {
 #[cfg(unix)]
 #[test]
 fn what_is_no_file() {
-    let project = Project::with(&[regressed("r1", "lru_churn", "main", RATE)]);
+    let project = Project::with(&[project::regressed("r1", "lru_churn", "main", RATE)]);
     let pipe = |path: &str| project.run("mkfifo", &[path], &[]).has(0, &[]);
     std::fs::create_dir_all(project.path("baselines/http++echo.toml")).unwrap();
     pipe(BASELINE);

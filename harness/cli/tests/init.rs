@@ -8,12 +8,11 @@
 mod built;
 mod project;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use insta::assert_snapshot;
 
-use project::{PLIMSOLL, Project};
+use project::Project;
 
 const MEASURE: &str = ".github/workflows/leaks-measure.yml";
 const NEXTEST: &str = ".config/nextest.toml";
@@ -73,7 +72,7 @@ fn from_a_new_project_to_a_first_verdict() {
 
     // The versions of this repository, which have been fetched.
     let lock = harness.join("../../Cargo.lock");
-    fs::copy(lock, project.path("Cargo.lock")).unwrap();
+    std::fs::copy(lock, project.path("Cargo.lock")).unwrap();
     let mut measure = project.command(&cargo);
     built::link_our_jemalloc(&mut measure)
         .args(["test", "--offline", "--test", "leaks"])
@@ -137,7 +136,11 @@ fn a_yes_in_any_case_is_one() {
         let (mut keyboard, side) = project::terminal();
         // It waits there for whoever reads.
         writeln!(keyboard, "{answer}").unwrap();
-        let output = project.command(PLIMSOLL).arg("init").stdin(side).output();
+        let output = project
+            .command(project::PLIMSOLL)
+            .arg("init")
+            .stdin(side)
+            .output();
         let ran = project.ran(output.unwrap());
         ran.has(0, &["write this? [y/N] ", says]);
     }
@@ -335,7 +338,7 @@ fn nothing_is_written_through_a_link() {
         std::os::unix::fs::symlink(elsewhere.path(""), project.path(link)).unwrap();
         project.says("init --yes", 5, &[link, "a symbolic link"]);
         assert_eq!(elsewhere.files("").len(), 0, "{link}");
-        fs::remove_file(project.path(link)).unwrap();
+        std::fs::remove_file(project.path(link)).unwrap();
         assert_eq!(project.files(""), files, "{link}");
     }
 }

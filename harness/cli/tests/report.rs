@@ -2,8 +2,6 @@
 
 mod project;
 
-use std::process::Stdio;
-
 use insta::assert_snapshot;
 use plimsoll_core::Tally;
 use plimsoll_core::judge::Verdict;
@@ -11,8 +9,8 @@ use plimsoll_core::report::{Report, Standing, Subject, Survivors};
 use serde_json::Value;
 
 use project::{
-    CARGO_PLIMSOLL, PLIMSOLL, Project, RATE, Ran, of_test, rate, regressed, report, sample,
-    set_time, stack, unused, within,
+    CARGO_PLIMSOLL, Project, RATE, Ran, of_test, rate, regressed, report, sample, set_time, stack,
+    unused, within,
 };
 
 #[test]
@@ -520,8 +518,9 @@ fn colours_where_they_are_wanted() {
 }
 
 /// `plimsoll report`, whose standard output that is.
-fn printed_to(project: &Project, to: impl Into<Stdio>) -> Ran {
-    let mut command = project.command(PLIMSOLL);
+#[cfg(unix)]
+fn printed_to(project: &Project, to: impl Into<std::process::Stdio>) -> Ran {
+    let mut command = project.command(project::PLIMSOLL);
     let output = command.arg("report").stdout(to).output();
     project.ran(output.unwrap())
 }
@@ -544,7 +543,7 @@ fn what_is_no_file_is_written_to_and_not_replaced() {
     let to = |output: &str, redirect: &str| {
         let script = format!("\"$0\" report --output {output} {redirect}");
         project
-            .run("sh", &["-c", &script, PLIMSOLL], &[])
+            .run("sh", &["-c", &script, project::PLIMSOLL], &[])
             .has(0, &[]);
     };
     project.run("mkfifo", &["pipe"], &[]).has(0, &[]);

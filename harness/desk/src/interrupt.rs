@@ -40,12 +40,13 @@ pub enum Ended {
 }
 
 impl Interrupt {
-    /// Catches SIGINT, SIGTERM and SIGHUP: from now on they do not end this process at once.
+    /// Catches SIGINT, SIGTERM and, on Unix, SIGHUP: from now on they do not end this process at once.
     pub fn listen() -> io::Result<Interrupt> {
         let flag = Arc::new(AtomicBool::new(false));
         for signal in [
             signal_hook::consts::SIGINT,
             signal_hook::consts::SIGTERM,
+            #[cfg(unix)]
             signal_hook::consts::SIGHUP,
         ] {
             signal_hook::flag::register(signal, Arc::clone(&flag))?;

@@ -4,7 +4,6 @@
 //! distances. The clock and the server are a [`World`], so tests need not wait.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -423,11 +422,12 @@ fn millis(time: Duration) -> u64 {
 fn persist(file: tempfile::NamedTempFile, path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     {
+        use std::fs::Permissions;
         use std::os::unix::fs::PermissionsExt;
         // Only their owner can read temporary files. A dump gets the permissions of ordinary
         // files.
         file.as_file()
-            .set_permissions(fs::Permissions::from_mode(0o644))?;
+            .set_permissions(Permissions::from_mode(0o644))?;
     }
     let kept = file.persist_noclobber(path);
     kept.map(drop).map_err(|err| err.error)

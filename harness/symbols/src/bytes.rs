@@ -8,7 +8,6 @@ use std::fmt;
 use std::fs::File;
 use std::io;
 use std::ops::Deref;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Why a file cannot be used for names.
@@ -35,12 +34,23 @@ impl fmt::Display for ReadError {
 
 impl std::error::Error for ReadError {}
 
+#[cfg(unix)]
+fn inode(metadata: &std::fs::Metadata) -> Option<u64> {
+    Some(std::os::unix::fs::MetadataExt::ino(metadata))
+}
+
+#[cfg(not(unix))]
+fn inode(_: &std::fs::Metadata) -> Option<u64> {
+    None
+}
+
 /// The contents of a file.
 #[derive(Debug)]
 pub(crate) struct Bytes {
     map: memmap2::Mmap,
-    /// The inode of the file that was opened. The path may lead to another file by now.
-    pub(crate) inode: u64,
+    /// The inode of the file that was opened. The path may lead to another file by now. `None`
+    /// on systems without inodes: there, no file is the one that was mapped.
+    pub(crate) inode: Option<u64>,
 }
 
 impl Bytes {
@@ -57,8 +67,10 @@ impl Bytes {
             return Err(ReadError::NotAFile);
         }
         let map = Self::map(&file).map_err(ReadError::Io)?;
-        let inode = metadata.ino();
-        Ok(Self { map, inode })
+        Ok(Self {
+            map,
+            inode: inode(&metadata),
+        })
     }
 
     #[expect(

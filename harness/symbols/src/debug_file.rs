@@ -12,8 +12,8 @@
 //! `.gnu_debugaltlink` names. A compiler may split debug information off: into a `.dwo` file
 //! for each unit, which may be joined into a `.dwp` package.
 
+use std::borrow::Cow;
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use object::{Object, ObjectSection};
@@ -123,7 +123,7 @@ impl Places<'_> {
         at: &Path,
     ) -> Option<(String, Option<FoundFile>)> {
         let (link, id) = image.object.gnu_debugaltlink().ok()??;
-        let link = Path::new(OsStr::from_bytes(link));
+        let link = &*path_of(link);
         let name = link.file_name().unwrap_or_default().to_string_lossy();
         let found = BuildId::from_bytes(id).and_then(|id| {
             let mut candidates = Vec::new();
@@ -163,6 +163,22 @@ impl Places<'_> {
     }
 }
 
+/// A path as a file of debug information has it.
+#[cfg(unix)]
+fn path_of(bytes: &[u8]) -> Cow<'_, Path> {
+    use std::os::unix::ffi::OsStrExt;
+
+    Cow::Borrowed(Path::new(OsStr::from_bytes(bytes)))
+}
+
+#[cfg(not(unix))]
+fn path_of(bytes: &[u8]) -> Cow<'_, Path> {
+    match String::from_utf8_lossy(bytes) {
+        Cow::Borrowed(text) => Cow::Borrowed(Path::new(text)),
+        Cow::Owned(text) => Cow::Owned(PathBuf::from(text)),
+    }
+}
+
 fn with_id(path: PathBuf, id: &BuildId, suits: impl Fn(&Image<'_>) -> bool) -> Option<FoundFile> {
     let bytes = Bytes::open(&path).ok()?;
     let image = Image::parse(&bytes).ok()?;
@@ -190,8 +206,8 @@ impl Finder for SplitOffFiles<'_> {
         let Some(name) = split_off.name else {
             return;
         };
-        let name = Path::new(OsStr::from_bytes(name));
-        let directory = Path::new(OsStr::from_bytes(split_off.directory.unwrap_or_default()));
+        let name = &*path_of(name);
+        let directory = path_of(split_off.directory.unwrap_or_default());
         let built = directory.join(name);
         let mut candidates = Vec::new();
         if let Some(root) = self.places.sysroot {

@@ -315,12 +315,14 @@ impl File<'_> {
             None if self.path().1 || self.options.sysroot.is_some() => {}
             None => {
                 if let Some(inode) = self.source.inode
-                    && inode != bytes.inode
+                    && bytes.inode != Some(inode)
                 {
+                    let found = bytes.inode.map(|inode| inode.to_string());
                     table.note(format!(
                         "{} was replaced since, or is a copy: expected inode {inode}, found {}, \
                          and no build ID is known: its names may be wrong",
-                        self.name, bytes.inode
+                        self.name,
+                        found.as_deref().unwrap_or("none")
                     ));
                 }
             }
@@ -396,7 +398,11 @@ impl File<'_> {
         let (path, given) = self.path();
         let bytes = Bytes::open(&path).ok()?;
         let is_copy = given || self.options.sysroot.is_some();
-        let is_it = is_copy || self.source.inode.is_none_or(|inode| inode == bytes.inode);
+        let is_it = is_copy
+            || self
+                .source
+                .inode
+                .is_none_or(|inode| bytes.inode == Some(inode));
         Image::parse(&bytes).ok().filter(|_| is_it)?.build_id()
     }
 

@@ -50,7 +50,7 @@ fn backwards(path: &Path) -> Vec<OsString> {
     names
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;

@@ -1,5 +1,6 @@
 //! Files that lie elsewhere by now, or are others by now: what a tool at the desk
 //! meets, with a dump from another machine.
+#![cfg(unix)]
 
 mod support;
 

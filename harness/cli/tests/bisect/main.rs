@@ -1,4 +1,5 @@
-//! `plimsoll bisect`, on histories that are made for it.
+//! `plimsoll bisect`, on histories that are made for it. Its git and its builds are shell scripts.
+#![cfg(unix)]
 
 #[cfg(all(
     target_os = "linux",

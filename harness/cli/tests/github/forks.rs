@@ -321,6 +321,7 @@ fn an_artifact_that_is_not_handed_out() {
         .warns("not-fetched");
 }
 
+#[cfg(unix)]
 #[test]
 fn a_link_in_place_of_the_report() {
     let second = Job::second(&green());

@@ -1,11 +1,10 @@
 //! What is read, and from where.
 
 use std::fs;
-use std::io::{Read, Write};
-use std::os::unix::fs::MetadataExt;
+use std::io::Write;
 use std::process::Command;
 
-use flate2::{Compression, read::GzDecoder, write::GzEncoder};
+use flate2::{Compression, write::GzEncoder};
 use insta::assert_snapshot;
 use plimsoll_profile::MappedObject;
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
@@ -234,8 +233,13 @@ fn files_that_lie_elsewhere_now() {
 }
 
 /// jemalloc's text has none; the file that was mapped has.
+#[cfg(unix)]
 #[test]
 fn build_ids_for_pprof() {
+    use flate2::read::GzDecoder;
+    use std::io::Read;
+    use std::os::unix::fs::MetadataExt;
+
     let Some(program) = Program::new() else {
         return;
     };

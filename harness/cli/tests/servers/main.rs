@@ -3,6 +3,11 @@
 //!
 //! The real one is this very program, started again: so it is always the one that was
 //! built, and the tool under test has nothing of jemalloc.
+// Where the harness can measure.
+#![cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
 
 mod fake;
 mod fetch;

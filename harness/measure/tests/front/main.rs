@@ -13,22 +13,20 @@
 mod cases;
 #[cfg(plimsoll_supported)]
 mod program;
+#[cfg(not(plimsoll_supported))]
+mod unsupported;
 
 use std::process::ExitCode;
 
+#[cfg(plimsoll_supported)]
 use libtest_mimic::{Arguments, Trial};
 
 /// Makes this program the leak test.
-#[cfg(plimsoll_supported)]
 const PROGRAM: &str = "PLIMSOLL_TEST_PROGRAM";
 
 #[cfg(not(plimsoll_supported))]
 fn main() -> ExitCode {
-    let trial = Trial::ignorable_test("front", || {
-        let why = "plimsoll measures on Linux, on x86_64 and aarch64";
-        Ok(libtest_mimic::Completion::ignored_with(why))
-    });
-    libtest_mimic::run(&Arguments::from_args(), vec![trial]).exit_code()
+    unsupported::main()
 }
 
 #[cfg(plimsoll_supported)]

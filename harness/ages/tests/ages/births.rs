@@ -1,0 +1,351 @@
+//! Births in real dumps: this program runs itself with jemalloc's profiler and reads what comes of
+//! it. The programs move their clock themselves, so nothing here waits.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::process::{Command, ExitCode, Output};
+
+use libtest_mimic::{Arguments, Trial};
+use plimsoll_ages::testing::number;
+use plimsoll_core::ages::Birth;
+use plimsoll_core::dump::HeapDump;
+use plimsoll_core::{Avma, SymbolTable};
+use plimsoll_symbols::{MappedFile, Options, symbolize};
+
+use crate::program::{self, GENERATION, OBJECTS};
+
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
+/// Makes this program one of those in [`program`].
+const PROGRAM: &str = "PLIMSOLL_TEST_PROGRAM";
+
+/// Makes the program install as without the feature `unwinder`.
+const WITHOUT_UNWINDER: &str = "PLIMSOLL_TEST_WITHOUT_UNWINDER";
+
+const CASES: [(&str, fn()); 9] = [
+    ("each_birth_has_its_interval", each_birth_has_its_interval),
+    ("it_says_what_it_did", it_says_what_it_did),
+    ("every_stack_has_one_birth", every_stack_has_one_birth),
+    ("off_changes_nothing", off_changes_nothing),
+    ("both_unwinders_find_the_same", both_unwinders_find_the_same),
+    ("a_full_stack_keeps_its_leaf", a_full_stack_keeps_its_leaf),
+    ("a_birth_of_the_harness_stays", a_birth_of_the_harness_stays),
+    ("a_leak_ages", a_leak_ages),
+    ("jeprof_shows_the_name", jeprof_shows_the_name),
+];
+
+pub(crate) fn main() -> ExitCode {
+    if let Ok(name) = std::env::var(PROGRAM) {
+        if std::env::var_os(WITHOUT_UNWINDER).is_some() {
+            plimsoll_ages::testing::without_unwinder();
+        }
+        program::run(&name, &std::env::args().nth(1).unwrap());
+        return ExitCode::SUCCESS;
+    }
+    let trials = CASES.map(|(name, case)| {
+        Trial::test(name, move || {
+            case();
+            Ok(())
+        })
+    });
+    libtest_mimic::run(&Arguments::from_args(), trials.into()).exit_code()
+}
+
+/// The name that tools show for a birth.
+const NAME: &str = "plimsoll_ages::time_of_birth";
+
+struct Ran {
+    folder: tempfile::TempDir,
+    said: String,
+}
+
+/// Runs a program with jemalloc's options, and `PLIMSOLL_AGES`. If the latter is `slow`, it is on
+/// without the feature `unwinder`.
+fn run(name: &str, options: &str, ages: &str) -> Ran {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    if ages == "slow" {
+        command.env(WITHOUT_UNWINDER, "1");
+    }
+    let output = command
+        .arg(folder.path())
+        .env(PROGRAM, name)
+        .env("PLIMSOLL_AGES", ages)
+        // Cargo decides whether jemalloc's names have a prefix.
+        .env("MALLOC_CONF", options)
+        .env("_RJEM_MALLOC_CONF", options)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let said = String::from_utf8(output.stdout).unwrap();
+    Ran { folder, said }
+}
+
+/// A dump, with the names of its frames.
+struct Dump {
+    dump: HeapDump,
+    names: SymbolTable,
+}
+
+impl Ran {
+    fn path(&self, dump: &str) -> PathBuf {
+        self.folder.path().join(dump)
+    }
+
+    fn dump(&self, name: &str) -> Dump {
+        let dump = HeapDump::parse(&std::fs::read(self.path(name)).unwrap()).unwrap();
+        let stacks = dump.records().flat_map(|record| record.stack);
+        let names = names(&dump, stacks.copied().collect());
+        Dump { dump, names }
+    }
+}
+
+fn names(dump: &HeapDump, addresses: BTreeSet<Avma>) -> SymbolTable {
+    let maps = &dump.maps().unwrap().mappings;
+    let mappings: Vec<_> = maps.iter().map(MappedFile::from).collect();
+    symbolize(&mappings, &addresses, &Options::default())
+}
+
+impl Dump {
+    fn name(&self, address: Avma) -> &str {
+        &self.names.get(address).last().unwrap().function
+    }
+
+    fn is_birth(&self, address: Avma) -> bool {
+        self.name(address) == NAME
+    }
+
+    /// Returns the live objects of a function of [`program`], by birth. Checks that each stack
+    /// has at most one birth, at its root.
+    fn alive(&self, function: &str) -> BTreeMap<Option<u64>, u64> {
+        let mut alive = BTreeMap::new();
+        for record in self.dump.records() {
+            let (last, rest) = record.stack.split_last().unwrap();
+            assert!(!rest.iter().any(|frame| self.is_birth(*frame)));
+            let frames = rest.iter().flat_map(|frame| self.names.get(*frame));
+            let mut functions = frames.map(|frame| frame.function.as_str());
+            assert!(
+                !functions
+                    .clone()
+                    .any(|name| name.ends_with("ages::hook::hook"))
+            );
+            if functions.any(|name| name.ends_with(&format!("program::{function}"))) {
+                let birth = Birth::of(*last).filter(|_| self.is_birth(*last));
+                let birth = birth.map(|birth| u64::from(birth.number()));
+                *alive.entry(birth).or_default() += record.counts.inuse.objects;
+            }
+        }
+        alive.retain(|_, objects| *objects > 0);
+        alive
+    }
+
+    /// Returns the names of the frames under which the most bytes are live, leaf first.
+    fn largest(&self) -> Vec<&str> {
+        let largest = self
+            .dump
+            .records()
+            .max_by_key(|record| record.counts.inuse.bytes);
+        let stack = largest.unwrap().stack;
+        stack.iter().map(|frame| self.name(*frame)).collect()
+    }
+}
+
+const SECOND: u64 = 1_000;
+const HOUR: u64 = 3_600 * SECOND;
+const DAY: u64 = 24 * HOUR;
+const YEAR: u64 = 365 * DAY + DAY / 4;
+
+/// Returns the uptime in milliseconds at which a birth begins, as readers compute it. `None`
+/// from 2^64 on.
+fn start(number: u64) -> Option<u64> {
+    Birth::new(u16::try_from(number).ok()?).map(Birth::start_ms)
+}
+
+fn each_birth_has_its_interval() {
+    for (uptime, expected) in [
+        (0, 0),
+        (249, 0),
+        (250, 1),
+        (999, 3),
+        (SECOND, 4),
+        (1_249, 4),
+        (1_250, 5),
+        (2 * SECOND - 1, 7),
+        (2 * SECOND, 8),
+        (HOUR, 51),
+        (DAY, 69),
+        (YEAR, 103),
+        (100 * YEAR, 129),
+        (u64::MAX, 220),
+    ] {
+        assert_eq!(number(uptime), expected, "{uptime} ms");
+    }
+    // A word has room for 1,008 births.
+    for birth in 0..=220 {
+        assert_eq!(number(start(birth).unwrap()), birth);
+        let end = start(birth + 1).map_or(u64::MAX, |end| end - 1);
+        assert_eq!(number(end), birth);
+    }
+    assert_eq!(start(221), None);
+}
+
+fn it_says_what_it_did() {
+    for (options, ages, first, then) in [
+        (
+            "prof:true,prof_active:false",
+            "on",
+            "heap profiles have times of birth from now on",
+            "heap profiles have times of birth already",
+        ),
+        (
+            "prof:false",
+            "on",
+            "heap profiles have no times of birth: jemalloc's profiler was not enabled at start; \
+             start the program with MALLOC_CONF=prof:true, or _RJEM_MALLOC_CONF=prof:true if \
+             jemalloc's functions are prefixed",
+            "",
+        ),
+        (
+            "prof:true,prof_active:false",
+            "off",
+            "heap profiles have no times of birth: PLIMSOLL_AGES is `off`; to turn them on, unset \
+             it and restart the program",
+            "",
+        ),
+    ] {
+        let then = if then.is_empty() { first } else { then };
+        let ran = run("install", options, ages);
+        assert_eq!(ran.said, format!("{first}\n{then}\n"), "{options}, {ages}");
+    }
+}
+
+fn every_stack_has_one_birth() {
+    for (interval, ages) in [(0, "on"), (12, "on"), (16, "slow"), (19, "on")] {
+        let options = format!("prof:true,lg_prof_sample:{interval}");
+        let dump = run("births", &options, ages).dump("births.heap");
+        let objects = OBJECTS as u64;
+        let expected = [None, Some(number(HOUR)), Some(number(10 * HOUR))];
+        let expected = expected.map(|birth| (birth, objects));
+        assert_eq!(dump.alive("keep"), BTreeMap::from(expected), "{interval}");
+        // The function has its 1,024 bytes, at a multiple of them.
+        let mut roots = dump.dump.records().map(|record| record.stack.last());
+        let birth = roots.find_map(|root| root.filter(|root| dump.is_birth(**root)));
+        let begin = birth.unwrap().0 / 1_024 * 1_024;
+        // The name of a return address is that of the byte before it.
+        let edges = [begin, begin + 1, begin + 1_024, begin + 1_025].map(Avma);
+        let names = names(&dump.dump, BTreeSet::from(edges));
+        let is_in = edges.map(|edge| names.get(edge)[0].function == NAME);
+        assert_eq!(is_in, [false, true, true, false]);
+    }
+}
+
+/// Each line of the program is a stack, and who has walked it. It has compared them itself.
+fn both_unwinders_find_the_same() {
+    let ours = match cfg!(feature = "unwinder") {
+        true => "plimsoll",
+        false => "libgcc",
+    };
+    for (ages, ours) in [("on", ours), ("slow", "libgcc")] {
+        let said = run("stacks", "prof:true,prof_active:false", ages).said;
+        let mut lines = said.lines();
+        let installed = "heap profiles have times of birth from now on";
+        assert_eq!(lines.next(), Some(installed));
+        for (stack, by) in [
+            ("1 call", ours),
+            ("40 calls", ours),
+            ("200 calls", ours),
+            ("through C", ours),
+            ("on a thread", ours),
+            ("in a signal handler", ours),
+            ("through a library that was loaded later", "libgcc"),
+            ("through another one in its place", "libgcc"),
+        ] {
+            assert_eq!(lines.next(), Some(&*format!("{stack}: {by}")), "{said}");
+        }
+    }
+}
+
+fn off_changes_nothing() {
+    let ran = run("births", "prof:true,lg_prof_sample:0", "off");
+    let alive = ran.dump("births.heap").alive("keep");
+    assert_eq!(alive, BTreeMap::from([(None, 3 * OBJECTS as u64)]));
+}
+
+fn a_full_stack_keeps_its_leaf() {
+    let ran = |limit: usize, ages| {
+        let options = format!("prof:true,lg_prof_sample:16,prof_bt_max:{limit}");
+        run("deep", &options, ages).dump("deep.heap")
+    };
+    // All of its frames fit.
+    let whole = ran(500, "off");
+    let whole = whole.largest();
+    // libgcc begins with the hook that it is called from.
+    let skipped = usize::from(cfg!(feature = "unwinder"));
+    for (ages, whole) in [("slow", &whole[..]), ("on", &whole[skipped..])] {
+        for limit in [1, 2, 3, 8, 128, 500] {
+            let expected = match limit {
+                1 => whole[..1].to_vec(),
+                500 => [whole, &[NAME]].concat(),
+                _ => [&whole[..limit - 1], &[NAME]].concat(),
+            };
+            assert_eq!(ran(limit, ages).largest(), expected, "{limit} frames");
+        }
+    }
+}
+
+fn a_birth_of_the_harness_stays() {
+    let ran = run("measured", "prof:true,lg_prof_sample:16", "on");
+    let dump = ran.dump("measured.heap").dump;
+    let largest = dump
+        .records()
+        .max_by_key(|record| record.counts.inuse.bytes);
+    let stack = largest.unwrap().stack;
+    assert_eq!((stack.len(), stack[1]), (2, Avma(GENERATION as u64)));
+}
+
+/// One dump after six hours tells the lost sessions from those that are open, from a full cache,
+/// and from what was set up.
+fn a_leak_ages() {
+    let ran = run("server", "prof:true,lg_prof_sample:0", "on");
+    let dump = ran.dump("6h.heap");
+    let set_up = dump.alive("set_up");
+    assert!(set_up.keys().all(|birth| *birth < Some(number(HOUR))));
+    // It has the answers of 40 minutes, and no birth here is longer than an hour.
+    let cached = dump.alive("render");
+    assert_eq!(cached.values().sum::<u64>(), 4_000);
+    assert!(cached.keys().all(|birth| *birth > Some(number(4 * HOUR))));
+    // One session a minute is lost, in each birth.
+    let sessions = dump.alive("log_in");
+    for birth in number(HOUR)..number(5 * HOUR) {
+        let minutes = (start(birth + 1).unwrap() - start(birth).unwrap()) / 60_000;
+        let lost = sessions[&Some(birth)];
+        assert!(lost.abs_diff(minutes) <= 1, "{lost} of {minutes} minutes");
+    }
+}
+
+fn jeprof_shows_the_name() {
+    let skip = |why: &str| eprintln!("!!! SKIPPED: jeprof: {why}");
+    let jeprof = |arguments: &[&str]| Command::new("jeprof").args(arguments).output();
+    if jeprof(&["--version"]).is_err() {
+        return skip("it is missing (.ci/install)");
+    }
+    let ran = run("births", "prof:true,lg_prof_sample:16", "on");
+    let (program, dump) = (std::env::current_exe().unwrap(), ran.path("births.heap"));
+    let arguments = [
+        "--collapsed",
+        program.to_str().unwrap(),
+        dump.to_str().unwrap(),
+    ];
+    let Output { stdout, status, .. } = jeprof(&arguments).unwrap();
+    assert!(status.success());
+    let text = String::from_utf8(stdout).unwrap();
+    // Behind the name is the address, which jeprof drops in its other formats.
+    let begin = |line: &&str| line.starts_with(NAME);
+    let of_keep = |line: &&str| line.contains("keep");
+    assert_eq!(
+        text.lines().filter(begin).filter(of_keep).count(),
+        2,
+        "{text}"
+    );
+}
