@@ -301,7 +301,10 @@ fn rows_are_those_of_gimli() {
             }
         }
     }
-    assert!(values > expressions.len(), "{values}");
+    // Compilers and linkers write none for AArch64. For x86-64 a linker describes its jump
+    // table so.
+    let may_have_none = cfg!(target_arch = "aarch64") && expressions.is_empty();
+    assert!(may_have_none || values > expressions.len(), "{values}");
 }
 
 /// The entries of all functions.

@@ -83,6 +83,7 @@ impl Mapped {
         Mapped::new(length, libc::PROT_READ | libc::PROT_WRITE)
     }
 
+    #[cfg(target_arch = "x86_64")]
     fn code(bytes: &[u8]) -> Mapped {
         let code = Mapped::new(bytes.len(), libc::PROT_READ | libc::PROT_WRITE);
         // SAFETY: as long as that at least, and nobody else's; mprotect(2) of it.
@@ -510,6 +511,18 @@ impl Drop for Compiled {
     }
 }
 
+/// As Debian and Fedora compile C: jumps may only go where one is expected and, on AArch64,
+/// return addresses are signed. There with the other key as well, and in functions that call
+/// none.
+#[cfg(target_arch = "x86_64")]
+const PROTECTED: &[&str] = &["-O2 -fcf-protection=full"];
+#[cfg(target_arch = "aarch64")]
+const PROTECTED: &[&str] = &[
+    "-O0 -mbranch-protection=standard",
+    "-O2 -mbranch-protection=standard",
+    "-O2 -mbranch-protection=pac-ret+leaf+b-key",
+];
+
 #[test]
 fn through_c_however_it_is_compiled() {
     let options = [
@@ -519,9 +532,11 @@ fn through_c_however_it_is_compiled() {
         "-O1 -fstack-protector-all",
         "-Os -fomit-frame-pointer",
     ];
+    let options = options.iter().chain(PROTECTED);
     let options = options.map(|options| options.split_once(' ').unwrap());
-    let libraries =
-        options.map(|(level, option)| Compiled::new(&format!("{level}{option}"), &[level, option]));
+    let libraries: Vec<Compiled> = options
+        .map(|(level, option)| Compiled::new(&format!("{level}{option}"), &[level, option]))
+        .collect();
     however_modules_are_found(|| {
         for library in &libraries {
             for outer in in_c() {
