@@ -206,6 +206,7 @@ pub const POLICY: Policy = Policy {
     threshold: Some(1_000),
     at_top: true,
     accuse_from: 0,
+    accuse_anew_from: 0,
     may_coarsen: true,
     today: None,
 };

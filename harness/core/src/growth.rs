@@ -60,6 +60,9 @@ pub struct Quantity {
     pub law: Law,
     /// Whether it rose for three octaves by more than chance explains.
     pub rising: bool,
+    /// Whether it rises although no old object stays, as a queue does that falls behind. A
+    /// buffer that has just become full may look like this for an octave.
+    pub is_anew: bool,
     /// Smallest additional rate that would have been found to rise. Zero if the level never
     /// moved, and of a running process; infinite if no rate would have been found.
     pub findable: f64,
@@ -76,6 +79,7 @@ impl Quantity {
         error: 0.0,
         law: Law::Filling,
         rising: false,
+        is_anew: false,
         findable: 0.0,
         findable_anew: 0.0,
     };
@@ -405,6 +409,7 @@ impl Asked {
             quantity: Quantity {
                 findable,
                 findable_anew,
+                is_anew: rising,
                 ..curve::quantity(&self.iterations, levels, rising)
             },
         }

@@ -51,6 +51,8 @@ pub struct Policy {
     /// lack of time. A buffer that fills looks like a leak until it is full, which takes
     /// longer on a slow machine.
     pub accuse_from: u64,
+    /// The same for growth that [keeps no old objects](crate::growth::Quantity::is_anew).
+    pub accuse_anew_from: u64,
     /// Whether the default threshold may become coarser. It may if time was too short. It may
     /// not if the ladder ended for lack of memory, threads or files, because such a run saw
     /// less than was asked for.
@@ -190,6 +192,7 @@ struct Judged<'a> {
     taken: BTreeSet<usize>,
     /// Whether the ladder is long enough for *regressed*.
     may_accuse: bool,
+    may_accuse_anew: bool,
     /// The threshold that was wanted: the one that was set, or the default.
     wanted: u64,
     /// The finest threshold that the ladder was long enough for, or the coarsest of all.
@@ -221,6 +224,7 @@ impl<'a> Judged<'a> {
             subjects,
             taken,
             may_accuse: policy.at_top && last >= policy.accuse_from,
+            may_accuse_anew: last >= policy.accuse_anew_from,
             wanted,
             finest,
             conclusive: None,
@@ -247,7 +251,11 @@ impl<'a> Judged<'a> {
 
     fn is_regressed(&self, subject: &Measured<'_>) -> bool {
         let (carried, errors) = (subject.carried(), subject.errors());
-        self.may_accuse && subject.growth.exceeds(carried, self.finest, errors)
+        let may_be_anew = self.may_accuse_anew;
+        self.may_accuse
+            && subject
+                .growth
+                .exceeds(carried, self.finest, errors, may_be_anew)
     }
 
     fn verdict_of(&self, subject: &Measured<'_>) -> Verdict {
@@ -431,9 +439,11 @@ impl Growth {
 
     /// Returns whether the growth rises, and its rate less `errors` times its error is above
     /// the cut.
-    fn exceeds(&self, allowed: Rate, threshold: u64, errors: f64) -> bool {
+    /// `may_be_anew` says whether growth counts that keeps no old objects.
+    fn exceeds(&self, allowed: Rate, threshold: u64, errors: f64, may_be_anew: bool) -> bool {
         let cut = Self::cut(allowed, threshold);
-        let exceeds = |q: &Quantity, cut: f64| q.rising && q.rate - errors * q.error > cut;
+        let counts = |q: &Quantity| q.rising && (may_be_anew || !q.is_anew);
+        let exceeds = |q: &Quantity, cut: f64| counts(q) && q.rate - errors * q.error > cut;
         exceeds(&self.objects, cut.objects) || exceeds(&self.bytes, cut.bytes)
     }
 

@@ -180,6 +180,7 @@ impl Scenario {
             threshold: self.settings.threshold,
             at_top: true,
             accuse_from: 0,
+            accuse_anew_from: 0,
             may_coarsen: true,
             today: Some(settings::today()?),
         };

@@ -112,6 +112,7 @@ impl Workload {
             threshold: None,
             at_top: self.end != LadderEnd::Settled,
             accuse_from: 0,
+            accuse_anew_from: 0,
             may_coarsen: true,
             today: "2026-03-01".parse().ok(),
         };

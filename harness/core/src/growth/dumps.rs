@@ -182,6 +182,7 @@ pub(super) fn growth(at: &[u64], series: &Series) -> Growth {
                     error: trend.error,
                     law: trend.law.unwrap_or(Law::Fluctuating),
                     rising: trend.goes_on == GoesOn::Yes,
+                    is_anew: false,
                     findable: 0.0,
                     findable_anew: dumps.findable(),
                 }

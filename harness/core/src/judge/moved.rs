@@ -295,6 +295,7 @@ fn both(one: &Growth, other: &Growth) -> Growth {
             _ => one.law.max(other.law),
         },
         rising: one.rising || other.rising,
+        is_anew: [one, other].iter().all(|one| one.is_anew || !one.rising),
         findable: one.findable + other.findable,
         findable_anew: one.findable_anew + other.findable_anew,
     };

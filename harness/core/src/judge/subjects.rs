@@ -350,7 +350,11 @@ fn spread(iterations: &[u64], mut site: Growth, parts: &[(&Series, Growth)]) -> 
         if rising && law == Law::Stepped && is_most && !alone.of_unit(unit).rising {
             let (before, after) = (&parts[..most], &parts[most + 1..]);
             let mut others = Growth::of(iterations, &sum(before.iter().chain(after)));
-            site.of_unit(unit).rising = others.of_unit(unit).rising;
+            let Quantity {
+                rising, is_anew, ..
+            } = *others.of_unit(unit);
+            let site = site.of_unit(unit);
+            (site.rising, site.is_anew) = (rising, is_anew);
         }
     }
     site

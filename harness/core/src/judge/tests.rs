@@ -11,6 +11,7 @@ const TOP: Policy = Policy {
     threshold: None,
     at_top: true,
     accuse_from: 0,
+    accuse_anew_from: 0,
     may_coarsen: true,
     today: None,
 };

@@ -64,6 +64,7 @@ pub(crate) const POLICY: Policy = Policy {
     threshold: None,
     at_top: true,
     accuse_from: 0,
+    accuse_anew_from: 0,
     may_coarsen: true,
     today: None,
 };

@@ -26,6 +26,7 @@ const POLICY: Policy = Policy {
     threshold: None,
     at_top: true,
     accuse_from: 0,
+    accuse_anew_from: 0,
     may_coarsen: true,
     today: None,
 };

@@ -96,6 +96,7 @@ fn climbed(rungs: usize, level: impl Fn(u64) -> (u64, u64)) -> Climb {
         threshold: None,
         at_top: true,
         accuse_from: 0,
+        accuse_anew_from: 0,
         may_coarsen: true,
         today: None,
     };

@@ -74,6 +74,7 @@ impl Route<'_> {
             threshold: self.terms.settings.threshold,
             at_top: end != LadderEnd::Settled,
             accuse_from: self.terms.accuse_from(end, accused_at),
+            accuse_anew_from: self.terms.accuse_anew_from(end),
             may_coarsen: !matches!(
                 end,
                 LadderEnd::Memory | LadderEnd::Threads | LadderEnd::Descriptors
@@ -399,6 +400,7 @@ fn verdict(profile: &mut Profile, route: &Route<'_>, at_top: bool) -> Verdict {
         threshold: route.terms.settings.threshold,
         at_top,
         accuse_from: 0,
+        accuse_anew_from: route.terms.accuse_anew_from(LadderEnd::Budget),
         may_coarsen: true,
         today: route.today,
     };

@@ -1,3 +1,4 @@
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
@@ -59,6 +60,11 @@ pub(crate) const ALL: &[(&str, fn())] = by_name!(
     nextest_lists_and_runs,
 );
 
+/// The budget where a test sets none: a variable says how much a slow machine needs.
+fn budget() -> OsString {
+    std::env::var_os("PLIMSOLL_TEST_BUDGET").unwrap_or_else(|| "1s".into())
+}
+
 /// A project of its own, with this program as its leak test.
 struct Project {
     root: PathBuf,
@@ -89,7 +95,7 @@ impl Project {
         command
             .env(PROGRAM, "1")
             .env("CARGO_MANIFEST_DIR", &self.root)
-            .env("PLIMSOLL_BUDGET", "1s")
+            .env("PLIMSOLL_BUDGET", budget())
             .stdin(Stdio::null());
         let variables = "CI NEXTEST NEXTEST_RUN_ID RUST_TEST_THREADS NO_COLOR";
         for variable in variables.split(' ') {
