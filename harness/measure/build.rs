@@ -6,7 +6,10 @@ fn main() {
     let is = |name: &str, values: &[&str]| {
         std::env::var(name).is_ok_and(|value| values.contains(&value.as_str()))
     };
-    if is("CARGO_CFG_TARGET_OS", &["linux"]) && is("CARGO_CFG_TARGET_ARCH", &["x86_64", "aarch64"])
+    // With musl, jemalloc follows frame pointers, and its profiler crashes where there are none.
+    if is("CARGO_CFG_TARGET_OS", &["linux"])
+        && is("CARGO_CFG_TARGET_ENV", &["gnu"])
+        && is("CARGO_CFG_TARGET_ARCH", &["x86_64", "aarch64"])
     {
         println!("cargo::rustc-cfg=plimsoll_supported");
     }

@@ -3,6 +3,7 @@
 
 #[cfg(all(
     target_os = "linux",
+    target_env = "gnu",
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
 mod built;
@@ -53,6 +54,7 @@ fn harness() -> PathBuf {
 /// Three commands: `cargo new`, `plimsoll init`, `cargo test --test leaks`.
 #[cfg(all(
     target_os = "linux",
+    target_env = "gnu",
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
 #[test]

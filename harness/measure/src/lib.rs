@@ -28,8 +28,8 @@
 //! front tells it to. The front parses and compares the dumps and decides. So between two dumps
 //! the subject runs only the workload, and a crash or a hang fails only one test.
 //!
-//! plimsoll measures on Linux, on x86_64 and aarch64. On other platforms it compiles, and
-//! reports every scenario as ignored.
+//! plimsoll measures on Linux with glibc, on x86_64 and aarch64. On other platforms it compiles,
+//! and reports every scenario as ignored.
 
 mod entry;
 #[cfg(plimsoll_supported)]

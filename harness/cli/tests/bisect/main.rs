@@ -3,6 +3,7 @@
 
 #[cfg(all(
     target_os = "linux",
+    target_env = "gnu",
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
 #[path = "../built/mod.rs"]
@@ -12,6 +13,7 @@ mod fake;
 mod faults;
 #[cfg(all(
     target_os = "linux",
+    target_env = "gnu",
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
 mod from_init;
@@ -24,6 +26,7 @@ mod watch;
 // Where the harness can measure.
 #[cfg(all(
     target_os = "linux",
+    target_env = "gnu",
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
 mod proof;

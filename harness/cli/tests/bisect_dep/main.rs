@@ -2,6 +2,7 @@
 //! and leaves the project as it was.
 #![cfg(all(
     target_os = "linux",
+    target_env = "gnu",
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
 

@@ -6,6 +6,7 @@
 // Where the harness can measure.
 #![cfg(all(
     target_os = "linux",
+    target_env = "gnu",
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
 

@@ -9,6 +9,7 @@
 //! ```
 #![cfg(all(
     target_os = "linux",
+    target_env = "gnu",
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
 
