@@ -154,6 +154,17 @@ fn debug_stack_without_files() {
     ");
 }
 
+/// As Debian has it, whose std is mangled in v0 and has no debug information.
+#[test]
+fn methods_of_slices_without_a_file_are_the_standard_librarys() {
+    let stack = "
+        malloc
+        <u8 as <[_]>::to_vec_in::ConvertVec>::to_vec::<alloc::alloc::Global>
+        <[u8]>::to_vec_in::<alloc::alloc::Global>
+        <[u8] as demo::Twice>::twice @ /home/me/project/src/lib.rs";
+    assert_snapshot!(folded(stack), @"<[_] as demo::Twice>::twice @ src/lib.rs");
+}
+
 /// The same stack as v0 has it.
 #[test]
 fn a_stack_in_either_mangling() {

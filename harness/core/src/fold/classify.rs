@@ -44,7 +44,7 @@ pub(super) fn name(source: &SourceFrame, crates: &Crates) -> (String, Kind) {
         name = without_implementor(name);
     }
     let krate = crate_of(&name);
-    let std = in_std || krate.is_some_and(|krate| STD.contains(&krate));
+    let std = in_std || is_of_slice(&name) || krate.is_some_and(|krate| STD.contains(&krate));
     // A Rust function may also have a name such as `prof_start`.
     let is_c = krate.is_none() && !file.is_some_and(|file| file.ends_with(".rs"));
     let allocates =
@@ -202,6 +202,17 @@ fn is_allocator_file(file: &str) -> bool {
     file.contains("/jemalloc/src/")
         || file.contains("/jemalloc/include/")
         || file.contains("/tikv-jemallocator-")
+}
+
+/// Returns whether the function belongs to slices, such as `<[_]>::to_vec_in` and
+/// `<u8 as <[_]>::to_vec_in::ConvertVec>::to_vec`. Only the standard library can have these. In
+/// v0 mangling they name no crate, and no file if std has no debug information, as in Debian.
+fn is_of_slice(name: &str) -> bool {
+    let Some(path) = name.strip_prefix('<') else {
+        return false;
+    };
+    let implemented = find_outside(path, " as ").map_or(name, |at| &path[at + 4..]);
+    implemented.starts_with("<[_]>::")
 }
 
 /// Returns whether the function is a shim, such as `core::ops::function::FnOnce::call_once`,
