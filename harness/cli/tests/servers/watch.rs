@@ -1,7 +1,7 @@
 //! A server over time.
 
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::fake::{Fake, whole};
 use crate::real::{Mode, Server};
 use crate::series::assert_fits_the_schema;
-use crate::{plimsoll, said, says};
+use crate::{plimsoll, says};
 
 /// `plimsoll watch`, so long and so often.
 fn watch(every: &str, length: &str, arguments: &[&str]) -> Command {
@@ -163,17 +163,30 @@ fn a_condition() {
 
 #[test]
 fn a_server_that_is_started_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let dumps = folder.path().to_str().unwrap();
     let server = Server::start(Mode::Leaking);
-    let port = server.port();
-    let address = server.address.clone();
-    let again = thread::spawn(move || {
-        thread::sleep(Duration::from_millis(2_000));
-        drop(server);
-        Server::start_at(Mode::Leaking, port)
-    });
-    let (text, _) = said(&mut watch("200ms", "6s", &["--from", "databend", &address]));
-    drop(again.join().unwrap());
-    assert!(text.contains("restarted since the last dump"), "{text}");
+    let (port, address) = (server.port(), server.address.clone());
+    let mut watched = watch(
+        "200ms",
+        "1h",
+        &["--from", "databend", &address, "--out", dumps],
+    )
+    .stderr(Stdio::piped())
+    .spawn()
+    .unwrap();
+    while fs::read_dir(dumps).unwrap().count() < 4 {
+        assert!(watched.try_wait().unwrap().is_none(), "it ended early");
+        thread::sleep(Duration::from_millis(20));
+    }
+    drop(server);
+    let server = Server::start_at(Mode::Leaking, port);
+    let mut lines = BufReader::new(watched.stderr.take().unwrap()).lines();
+    let is_told = lines.any(|line| line.unwrap().contains("restarted since the last dump"));
+    watched.kill().unwrap();
+    watched.wait().unwrap();
+    drop(server);
+    assert!(is_told);
 }
 
 #[test]

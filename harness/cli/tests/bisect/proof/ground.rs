@@ -159,7 +159,7 @@ impl Ground {
     /// Programs that were built here.
     fn running(&self) -> Vec<PathBuf> {
         // What was killed a moment ago may not be gone yet.
-        let patience = Instant::now() + Duration::from_secs(5);
+        let patience = Instant::now() + Duration::from_secs(60);
         loop {
             let processes = fs::read_dir("/proc").unwrap().flatten();
             let programs =

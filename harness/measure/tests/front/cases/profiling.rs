@@ -18,8 +18,9 @@ fn interval(report: &Report) -> u64 {
 
 pub(super) fn a_sampled_leak_is_found_with_its_error() {
     let project = Project::new("sampled_leak");
+    let set = "SAMPLE_INTERVAL=512 BUDGET=60s MAX_ITERATIONS=32768";
     let said = "keeps growing by\none sample every 512 B\nB ±";
-    let report = project.fails("leak", "SAMPLE_INTERVAL=512 BUDGET=2s", said);
+    let report = project.fails("leak", set, said);
     assert_eq!((report.verdict, interval(&report)), (Regressed, 512));
     let finding = only_finding(&report);
     // An object of 40 bytes in every iteration, which jemalloc rounds up to 48. The
