@@ -97,7 +97,7 @@ fn a_leak_is_named_beside_a_cache_and_a_set_up() {
     };
     assert_snapshot!(show(&["--top", "3"]), @"
     live bytes of server.heap by birth; up for 5.7 h to 6.8 h
-    1 stack leaks 10.6 B per second; 1 set-up, 1 in use, 8 too few
+    1 stack leaks 10.6 B per second; 1 set-up, 1 in use, 7 too few
 
     leaks      +0.017 ± 0.0014 objects, +10.6 B ± 0.87 B per second
                in ages::program::log_in
@@ -111,7 +111,7 @@ fn a_leak_is_named_beside_a_cache_and_a_set_up() {
                in ages::program::render
                …;main;ages::main;ages::program::run;ages::program::server;ages::program::Server::answer;ages::program::render
                0 s ···············▇│█ 5.7 h
-    … 8 stacks more: --top 0 shows all
+    … 7 stacks more: --top 0 shows all
 
     leaks: as many of each second stay   thins out: fewer old than young (a cache)
     set-up: all old   in use: all young   unsure, too few: too little to tell
