@@ -290,6 +290,9 @@ fn a_lost_session_is_named_by_requests_by_seconds_and_by_its_age() {
         4,
         &["expected allowances per second, found allowances per http_requests_total"],
     );
+    let mut whatever = project.watch(&heap, &["--for", "2s"]);
+    let (text, status) = said(whatever.env("PLIMSOLL_BASELINES", "optional"));
+    assert!(status != 4 && text.contains("open_session"), "{text}");
 
     let (text, status) = by_seconds.join().unwrap();
     assert_eq!(status, 1, "{text}");
