@@ -158,6 +158,21 @@ impl Bench {
 
     /// Builds and watches a revision's server. How long it takes is for the command to say.
     fn watch(&mut self, revision: &Revision, watch: &Watch) -> anyhow::Result<Report> {
+        let folder = self.folder_to_watch_in(revision, watch)?;
+        self.builds.insert(revision.clone());
+        self.progress
+            .doing(&format!("{}: watching its server", revision.name()));
+        let (subject, name) = (&self.subject, revision.file_name());
+        let (tools, progress) = (&self.tools, &mut self.progress);
+        tools.watch(watch, &folder, subject, &name, progress)
+    }
+
+    /// Checks out a revision, and returns the folder in which its server is watched.
+    fn folder_to_watch_in(
+        &mut self,
+        revision: &Revision,
+        watch: &Watch,
+    ) -> anyhow::Result<PathBuf> {
         self.check_out(revision)?;
         self.choose(revision)?;
         let project = self.project()?;
@@ -178,12 +193,7 @@ impl Bench {
             let why = format!("there is no folder {}", shown(&watch.folder));
             return Err(Unusable::new(Cause::NoTest, why).into());
         }
-        self.builds.insert(revision.clone());
-        self.progress
-            .doing(&format!("{}: watching its server", revision.name()));
-        let (subject, name) = (&self.subject, revision.file_name());
-        let (tools, progress) = (&self.tools, &mut self.progress);
-        tools.watch(watch, &folder, subject, &name, progress)
+        Ok(folder)
     }
 
     /// Checks that a report has rates per the same as those before it.
@@ -310,7 +320,8 @@ impl Bench {
         Ok(())
     }
 
-    /// Tells whether a revision's test can be built and has the scenario.
+    /// Tells whether a revision's test can be built and has the scenario. Of a server, only
+    /// the command could say that: tells whether it can be started.
     pub(crate) fn can_be_built(
         &mut self,
         revision: &Revision,
@@ -319,6 +330,10 @@ impl Bench {
             Some(Kept::Report(_)) => return Ok(Ok(())),
             Some(Kept::Unusable(why)) => return Ok(Err(why)),
             None => {}
+        }
+        if let Some(watch) = self.tools.watch.clone() {
+            let folder = settled(self.folder_to_watch_in(revision, &watch))?;
+            return Ok(folder.map(drop));
         }
         let built = self.ready(revision)?;
         let done = built.and_then(|built| built.has(&self.subject.scenario));

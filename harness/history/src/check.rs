@@ -107,10 +107,10 @@ fn check(args: &CheckArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Resu
         bench.change_scenario(&scenario);
         bench.cache = cache(&home, &session, &bench.subject, bench.overlay.as_ref())?;
         let (mut flamegraph, mut per) = (None, Per::default());
-        let came = compare(&mut bench, &base, &here)?.map(|sides| (differences(&sides), sides));
-        let came = match came {
+        let came = match compare(&mut bench, &base, &here)? {
             Err(not) => Err(not),
-            Ok((differences, sides)) => {
+            Ok(sides) => {
+                let differences = differences(&sides);
                 if !differences.is_empty() {
                     flamegraph = Some(picture(&folder, &scenario, &sides)?);
                 }

@@ -25,9 +25,9 @@ const CLEARLY: f64 = 0.25;
 const SAME: f64 = 0.1;
 /// Factor within which a rate may be that of the same growth.
 const PERHAPS: f64 = 4.0;
-
 /// So many errors must two rates be apart to differ.
 const SURE: f64 = 2.0;
+
 /// Error of the rate of a stack that grows in steps, as a share of the rate. Size classes and
 /// whole pages make some steps a little larger.
 const STEPS: f64 = 0.02;

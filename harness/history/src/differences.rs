@@ -54,8 +54,8 @@ impl fmt::Display for Kind {
 }
 
 /// Returns the differences that the errors of both climbs cannot explain. Stacks that grow
-/// faster come first, the fastest of them first, then stacks that grow more slowly. Last come stacks
-/// whose growth is new, and may be due to the errors.
+/// faster come first, the fastest of them first, then stacks that grow more slowly. Last come
+/// stacks whose growth is new, and may be due to the errors.
 pub(crate) fn between(before: &Climb, after: &Climb) -> Vec<Difference> {
     let mut differences: Vec<Difference> = Vec::new();
     let sure = Question::between(before, after, None);

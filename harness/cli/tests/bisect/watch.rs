@@ -74,6 +74,28 @@ fn a_commit_is_found_and_a_fix_verified() {
     );
 }
 
+/// No commit has a test `watch`, which is what its reports are of.
+#[test]
+fn of_an_end_without_the_folder_the_nearest_with_it_is_named() {
+    let repository = Repository::history(&["good"]);
+    for (state, subject) in [("good", "c1"), ("bad", "c2")] {
+        repository.write("sub/Cargo.toml", "");
+        repository.write("sub/state", state);
+        repository.commit(state, subject);
+    }
+    let watch = repository.outer().join("watch");
+    let bisect = |good: &str| {
+        let manifest = "--manifest-path sub/Cargo.toml";
+        let line = format!("bisect {good} --scenario churn {manifest} --watch");
+        repository.plimsoll(&format!("{line} {}", watch.display()))
+    };
+    let commit = &repository.named("c1")[..9];
+    let nearest = format!("the nearest revision that can be built: {commit}");
+    let expected = ["there is no folder sub", &nearest];
+    bisect("c0").has(129, &expected);
+    bisect("c1").has(0, &[" is the first commit after which churn grows past"]);
+}
+
 #[test]
 fn what_cannot_be_meant() {
     let repository = branch("good", "bad");
