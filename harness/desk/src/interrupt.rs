@@ -40,7 +40,8 @@ pub enum Ended {
 }
 
 impl Interrupt {
-    /// Catches SIGINT, SIGTERM and, on Unix, SIGHUP: from now on they do not end this process at once.
+    /// Catches SIGINT, SIGTERM and, on Unix, SIGHUP: from now on they do not end this process at
+    /// once.
     pub fn listen() -> io::Result<Interrupt> {
         let flag = Arc::new(AtomicBool::new(false));
         for signal in [
