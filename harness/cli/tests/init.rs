@@ -75,13 +75,11 @@ fn from_a_new_project_to_a_first_verdict() {
     // The versions of this repository, which have been fetched.
     let lock = harness.join("../../Cargo.lock");
     std::fs::copy(lock, project.path("Cargo.lock")).unwrap();
+    let (shared, _lock) = built::shared();
     let mut measure = project.command(&cargo);
-    built::link_our_jemalloc(&mut measure)
+    built::build_as_all_do(&mut measure)
         .args(["test", "--offline", "--test", "leaks"])
-        .env(
-            "CARGO_TARGET_DIR",
-            concat!(env!("CARGO_TARGET_TMPDIR"), "/init"),
-        );
+        .env("CARGO_TARGET_DIR", shared.join("target"));
     let says = ["test window ... ok", "1 passed; 0 failed"];
     project.ran(measure.output().unwrap()).has(0, &says);
     // Others' tests do not build the harness for it.

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::built::{link_our_jemalloc, shared, workspace};
+use crate::built::{build_as_all_do, shared, workspace};
 use crate::git::{alone, git as git_in, init};
 
 /// The name of the manifest's edition is left out: it is 2015.
@@ -73,7 +73,7 @@ impl Demo {
     #[track_caller]
     fn plimsoll(&self, args: &[&str], status: i32) -> String {
         let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
-        let output = link_our_jemalloc(alone(&mut command))
+        let output = build_as_all_do(alone(&mut command))
             .args(args)
             .current_dir(self.top())
             .output()

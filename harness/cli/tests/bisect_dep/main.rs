@@ -19,7 +19,7 @@ use std::process::{Command, Output};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use built::{link_our_jemalloc, shared, workspace};
+use built::{build_as_all_do, shared, workspace};
 use registry::{Does, Kept, Registry, silent, write};
 
 /// A small project that depends on the crate of the registry.
@@ -132,7 +132,7 @@ impl Project {
 
     fn run(&self, args: &[&str]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
-        let output = link_our_jemalloc(git::alone(silent(&mut command)))
+        let output = build_as_all_do(git::alone(silent(&mut command)))
             .args(["bisect", "--target-dir"])
             .arg(&self.target)
             .args(args)

@@ -5,9 +5,8 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where the proof of bisect and others build the same harness, one at a time: until the lock
-/// is dropped.
-#[allow(dead_code, reason = "`init` builds elsewhere")]
+/// Where the proof of bisect and others build the same harness, in `target`, one at a time:
+/// until the lock is dropped.
 pub(crate) fn shared() -> (PathBuf, File) {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bisect-proof");
     fs::create_dir_all(&dir).unwrap();
@@ -24,8 +23,10 @@ pub(crate) fn workspace() -> PathBuf {
 }
 
 /// Has cargo link the jemalloc that is in this very program, whose build takes a
-/// minute, where it is known which that is.
-pub(crate) fn link_our_jemalloc(command: &mut Command) -> &mut Command {
+/// minute, where it is known which that is; and build the harness as every such project does,
+/// which is then built once.
+pub(crate) fn build_as_all_do(command: &mut Command) -> &mut Command {
+    command.env("CARGO_PROFILE_DEV_DEBUG", "line-tables-only");
     // What tikv-jemalloc-sys takes in place of a build of its own.
     const INSTEAD: &str = "JEMALLOC_OVERRIDE";
     match jemalloc().filter(|_| env::var_os(INSTEAD).is_none()) {

@@ -27,7 +27,7 @@ use plimsoll_core::baseline::{self, Acceptance, Baseline};
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::{Report, Standing, Subject, json};
 
-use built::link_our_jemalloc;
+use built::{build_as_all_do, shared};
 
 const SOURCES: [(&str, &str); 7] = [
     ("src/lib.rs", include_str!("leaky/src/lib.rs")),
@@ -61,9 +61,10 @@ const SOME_BUILDS: &str = "PLIMSOLL_TEST_BUILDS";
 const RELEASE: &str = "-Copt-level=3 -Cdebug-assertions=off -Coverflow-checks=off";
 
 /// What is optimised at link time has to be built for it, all of it. rustc 1.95 crashes
-/// over crates that are not optimised at all.
-const LTO: &str = "\n[profile.lto]\ninherits = \"release\"\nlto = \"fat\"\n\
-     debug = \"line-tables-only\"\n\n[profile.lto.package.\"*\"]\nopt-level = 1\n";
+/// over crates that are not optimised at all. Said for packages and not for the profile, a
+/// level would be that of procedural macros too, which take longest.
+const LTO: &str = "\n[profile.lto]\ninherits = \"release\"\nopt-level = 1\nlto = \"fat\"\n\
+     debug = \"line-tables-only\"\n";
 
 /// The program's folder.
 struct Ground {
@@ -75,12 +76,8 @@ struct Ground {
 
 impl Ground {
     fn new() -> Ground {
-        let temporary = Path::new(env!("CARGO_TARGET_TMPDIR"));
-        let shared = temporary.join("bisect-proof");
-        fs::create_dir_all(&shared).unwrap();
-        let lock = File::create(shared.join("lock")).unwrap();
-        lock.lock().unwrap();
-        let dir = temporary.join("builds/leaky");
+        let (shared, lock) = shared();
+        let dir = shared.with_file_name("builds").join("leaky");
         let _ = fs::remove_dir_all(&dir);
         let package = Path::new(env!("CARGO_MANIFEST_DIR"));
         let package = package.canonicalize().unwrap();
@@ -113,7 +110,7 @@ impl Ground {
 
     fn cargo(&self, args: &[&str]) -> Command {
         let mut command = Command::new(cargo());
-        link_our_jemalloc(&mut command)
+        build_as_all_do(&mut command)
             .args(args)
             .current_dir(&self.dir)
             .env("CARGO_TARGET_DIR", &self.target)
@@ -127,9 +124,9 @@ impl Ground {
         let program = self.dir.join(format!("target/{name}-leaks"));
         // cargo builds for each wrapper anew; what it asks for itself comes before.
         let wrapper = self.dir.with_file_name(name);
-        let is_release = name.starts_with("release");
-        let release = if is_release { RELEASE } else { "" };
         let profile = if name == "lto" { "lto" } else { "test" };
+        let is_debug = name.starts_with("debug");
+        let release = if is_debug { "" } else { RELEASE };
         let script = format!("#!/bin/sh\nexec \"$@\" {release} {flags}\n");
         write(&wrapper, &script);
         fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).unwrap();

@@ -23,7 +23,7 @@ use serde_json::Value;
 
 use super::history::{History, scenario};
 use super::store::{Edits, Fault, files};
-use crate::built::{link_our_jemalloc, shared, workspace};
+use crate::built::{build_as_all_do, shared, workspace};
 use crate::git::{alone, everything_and_times, git, import, init};
 
 /// The longest climb.
@@ -81,7 +81,7 @@ impl Ground {
     }
 
     fn cargo(&self, dir: &Path, args: &[&str]) {
-        let output = link_our_jemalloc(&mut Command::new(cargo()))
+        let output = build_as_all_do(&mut Command::new(cargo()))
             .args(args)
             .current_dir(dir)
             .env("CARGO_TARGET_DIR", self.target())
@@ -145,7 +145,7 @@ impl Ground {
 
     fn command(&self, dir: &Path) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
-        link_our_jemalloc(alone(&mut command))
+        build_as_all_do(alone(&mut command))
             .arg("bisect")
             .args(["--format", "json", "--budget", BUDGET, "--timeout", TIMEOUT])
             .arg("--target-dir")

@@ -58,13 +58,6 @@ plimsoll = { path = "../../plimsoll/harness/measure" }
 name = "leaks"
 harness = false
 
-# The harness reads DWARF, which is slow without.
-[profile.dev.package."*"]
-opt-level = 1
-
-[profile.dev]
-debug = "line-tables-only"
-
 # It lies below another one.
 [workspace]
 "#;
