@@ -134,6 +134,7 @@ pub(crate) fn reading_is_tried_again() {
         row("half the JSON", get(), Fault::half_json()),
         row("a page in place of JSON", get(), Fault::html(200)),
         row("a slow drip", get(), drip()),
+        row("silence", get(), Fault::silence()),
         row("twice", get().times(2), Fault::status(502)),
         row("for ever", get().always(), Fault::html(502))
             .warns("the comment could not be posted: GitHub failed (502)")
@@ -147,6 +148,7 @@ pub(crate) fn creating_is_never_repeated_blindly() {
         ("502, a page", Fault::html(502)),
         ("dropped", Fault::dropped()),
         ("a slow drip", drip()),
+        ("silence", Fault::silence()),
         ("no JSON", Fault::html(201)),
     ];
     let mut rows = Vec::new();
@@ -154,14 +156,11 @@ pub(crate) fn creating_is_never_repeated_blindly() {
         rows.push(row(name, post(), fault.clone()).counts("POST", 2));
         rows.push(row(name, post(), fault.after_work()).counts("POST", 1));
     }
-    let late = Fault::late(Duration::from_secs(5));
     let blocked = Fault::says(403, "User is blocked");
     rows.extend([
         row("twice, then not again", post().always(), Fault::status(502))
             .warns("the comment could not be posted")
             .counts("POST", 2),
-        // After it was looked for.
-        row("carried out late", post(), late),
         row("422", post().always(), Fault::status(422))
             .warns("refused (422)")
             .counts("POST", 1),

@@ -22,8 +22,10 @@ mod watch;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use tempfile::TempDir;
 
@@ -48,12 +50,41 @@ fn said(command: &mut Command) -> (String, i32) {
 /// That it ends with that status, and prints all of these; the whole text.
 #[track_caller]
 fn says(command: &mut Command, status: i32, expected: &[&str]) -> String {
-    let (text, ended) = said(command);
+    ends(said(command), status, expected)
+}
+
+/// The same of what has ended.
+#[track_caller]
+fn ends((text, ended): (String, i32), status: i32, expected: &[&str]) -> String {
     assert_eq!(ended, status, "{text}");
     for part in expected {
         assert!(text.contains(part), "expected {part:?} in: {text}");
     }
     text
+}
+
+/// What a watch printed, and its status, where Ctrl-C ended it once it had kept so many dumps in
+/// that folder: however slow the machine is, it has seen as much.
+fn watched(dumps: usize, every: &str, out: &Path, arguments: &[&str]) -> (String, i32) {
+    let mut watch = plimsoll(&[&["watch"], arguments].concat());
+    let watch = watch.args(["--every", every, "--for", "1h", "--out"]);
+    let watch = watch.arg(out).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut watch = watch.spawn().unwrap();
+    let kept = || fs::read_dir(out).map_or(0, Iterator::count);
+    while watch.try_wait().unwrap().is_none() && kept() < dumps {
+        thread::sleep(Duration::from_millis(10));
+    }
+    interrupt(&watch);
+    let output = watch.wait_with_output().unwrap();
+    let text = String::from_utf8([output.stdout, output.stderr].concat());
+    (text.unwrap(), output.status.code().unwrap_or(-1))
+}
+
+/// As Ctrl-C does; where it has ended, nothing.
+fn interrupt(child: &Child) {
+    let mut kill = Command::new("kill");
+    let kill = kill.args(["-INT", &child.id().to_string()]);
+    kill.stderr(Stdio::null()).status().unwrap();
 }
 
 /// A file of a temporary folder, with that in it, which nobody else can read.

@@ -12,7 +12,7 @@ use std::thread::{self, JoinHandle};
 use plimsoll_scenarios::{Loses, load, serve};
 use tempfile::TempDir;
 
-use crate::{plimsoll, said, says};
+use crate::{interrupt, plimsoll, said, says};
 
 /// Makes a process of these tests the service: `healthy`, or `leaking`.
 const MODE: &str = "PLIMSOLL_TEST_SERVICE";
@@ -239,14 +239,7 @@ fn what_ends_a_watch_is_told_apart() {
         assert!(ended.is_none(), "it ended before its load began: {ended:?}");
         thread::yield_now();
     }
-    let id = watch.id().to_string();
-    assert!(
-        Command::new("kill")
-            .args(["-INT", &id])
-            .status()
-            .unwrap()
-            .success()
-    );
+    interrupt(&watch);
     assert_eq!(watch.wait().unwrap().code(), Some(3), "too few dumps");
     assert!(is_gone(project.port));
 }

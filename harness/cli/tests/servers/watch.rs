@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::fake::{Fake, whole};
 use crate::real::{Mode, Server};
 use crate::series::assert_fits_the_schema;
-use crate::{plimsoll, says};
+use crate::{ends, interrupt, plimsoll, says, watched};
 
 /// `plimsoll watch`, so long and so often.
 fn watch(every: &str, length: &str, arguments: &[&str]) -> Command {
@@ -23,18 +23,11 @@ fn a_server_that_leaks() {
     let server = Server::start(Mode::Leaking);
     let folder = tempfile::tempdir().unwrap();
     let [picture, dumps] = ["growth.svg", "dumps"].map(|name| folder.path().join(name));
-    let mut command = watch(
-        "300ms",
-        "3s",
-        &["--from", "greptimedb", &server.address, "--json"],
-    );
-    command
-        .arg("--out")
-        .arg(&dumps)
-        .arg("--flamegraph")
-        .arg(&picture);
+    let path = picture.to_str().unwrap();
+    let from = ["--from", "greptimedb", &server.address, "--json"];
+    let arguments = [&from[..], &["--flamegraph", path]].concat();
     let expected = ["\"verdict\": \"regressed\"", "leak_on_purpose"];
-    let text = says(&mut command, 1, &expected);
+    let text = ends(watched(10, "300ms", &dumps, &arguments), 1, &expected);
     let (start, end) = (text.find('{').unwrap(), text.rfind("\n}").unwrap());
     let json = serde_json::from_str(&text[start..end + 2]).unwrap();
     assert_fits_the_schema(&json);
@@ -51,18 +44,17 @@ fn what_may_grow_so_much_an_hour() {
     let server = Server::start(Mode::Leaking);
     // Two seconds from the start, 2 KiB a millisecond: 7 GiB an hour.
     let from = ["--from", "tikv", &server.address, "--allow", "1TiB"];
-    says(&mut watch("300ms", "2s", &from), 0, &["within"]);
+    let folder = tempfile::tempdir().unwrap();
+    ends(watched(7, "300ms", folder.path(), &from), 0, &["within"]);
 }
 
 #[test]
 fn a_healthy_server() {
     let server = Server::start(Mode::Healthy);
     let from = ["--from", "starrocks", &server.address];
-    says(
-        &mut watch("300ms", "3s", &from),
-        0,
-        &["within: no stack keeps growing"],
-    );
+    let folder = tempfile::tempdir().unwrap();
+    let expected = ["within: no stack keeps growing"];
+    ends(watched(10, "300ms", folder.path(), &from), 0, &expected);
 }
 
 #[test]
@@ -139,11 +131,10 @@ fn a_dump_that_is_missing() {
     });
     let url = server.url("/");
     let missing = ["a dump is missing", "503 Service Unavailable: `busy`"];
-    says(
-        &mut watch("200ms", "2s", &[&url, "--fail-on", "growth > 1GiB"]),
-        1,
-        &missing,
-    );
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = [&url, "--fail-on", "growth > 1GiB"];
+    let watched = watched(6, "200ms", folder.path(), &arguments);
+    ends(watched, 1, &missing);
 }
 
 #[test]
@@ -200,9 +191,7 @@ fn ctrl_c_is_the_end_of_it() {
     while server.requests().len() < 6 {
         thread::sleep(Duration::from_millis(20));
     }
-    let id = watched.id().to_string();
-    let killed = Command::new("kill").args(["-INT", &id]).status();
-    assert!(killed.unwrap().success());
+    interrupt(&watched);
     let ended = watched.wait_with_output().unwrap();
     let text = String::from_utf8_lossy(&ended.stderr).into_owned();
     assert_eq!(ended.status.code(), Some(0), "{text}");

@@ -80,10 +80,10 @@ pub(crate) enum Kind {
     HalfJson,
     /// The whole answer's length, its first half, and the end of the connection.
     HalfBody,
-    /// A byte at a time, for ever.
+    /// A byte at a time, until the client hangs up.
     Drip(Duration),
-    /// The answer comes late.
-    Delay(Duration),
+    /// No byte of an answer, until the client hangs up.
+    Silence,
     Redirect(u16, To),
 }
 
@@ -173,9 +173,8 @@ impl Fault {
         Self::before(Kind::Drip(every))
     }
 
-    /// The request is carried out.
-    pub(crate) fn late(by: Duration) -> Self {
-        Self::before(Kind::Delay(by)).after_work()
+    pub(crate) fn silence() -> Self {
+        Self::before(Kind::Silence)
     }
 
     pub(crate) fn redirect(status: u16, to: To) -> Self {

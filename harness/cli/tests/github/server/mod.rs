@@ -217,9 +217,9 @@ impl Shared {
                     (Reply { body: half, ..own }, false)
                 }
                 Some(Kind::HalfBody) => (own, true),
-                Some(Kind::Delay(by)) => {
-                    thread::sleep(by);
-                    (own, false)
+                Some(Kind::Silence) => {
+                    http::read(&mut reader)?;
+                    return Ok(());
                 }
                 Some(Kind::Drip(every)) => {
                     let head = Reply::new(200, b"").with("Transfer-Encoding", "chunked");
