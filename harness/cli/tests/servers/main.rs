@@ -66,12 +66,25 @@ fn ends((text, ended): (String, i32), status: i32, expected: &[&str]) -> String 
 /// What a watch printed, and its status, where Ctrl-C ended it once it had kept so many dumps in
 /// that folder: however slow the machine is, it has seen as much.
 fn watched(dumps: usize, every: &str, out: &Path, arguments: &[&str]) -> (String, i32) {
-    let mut watch = plimsoll(&[&["watch"], arguments].concat());
-    let watch = watch.args(["--every", every, "--for", "1h", "--out"]);
-    let watch = watch.arg(out).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let more = [
+        &["--every", every, "--out", out.to_str().unwrap()],
+        arguments,
+    ]
+    .concat();
+    watched_until(|| kept(out) >= dumps, &more)
+}
+
+/// How many dumps are in a folder.
+fn kept(folder: &Path) -> usize {
+    fs::read_dir(folder).map_or(0, Iterator::count)
+}
+
+/// The same, where it has seen enough once something else is true.
+fn watched_until(enough: impl Fn() -> bool, arguments: &[&str]) -> (String, i32) {
+    let mut watch = plimsoll(&[&["watch", "--for", "1h"], arguments].concat());
+    let watch = watch.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut watch = watch.spawn().unwrap();
-    let kept = || fs::read_dir(out).map_or(0, Iterator::count);
-    while watch.try_wait().unwrap().is_none() && kept() < dumps {
+    while watch.try_wait().unwrap().is_none() && !enough() {
         thread::sleep(Duration::from_millis(10));
     }
     interrupt(&watch);
