@@ -23,7 +23,7 @@ mod watch;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -42,7 +42,10 @@ fn plimsoll(arguments: &[&str]) -> Command {
 
 /// What it printed, all of it, and its status.
 fn said(command: &mut Command) -> (String, i32) {
-    let output = command.output().unwrap();
+    told(command.output().unwrap())
+}
+
+fn told(output: Output) -> (String, i32) {
     let text = String::from_utf8([output.stdout, output.stderr].concat());
     (text.unwrap(), output.status.code().unwrap_or(-1))
 }
@@ -79,18 +82,16 @@ fn kept(folder: &Path) -> usize {
     fs::read_dir(folder).map_or(0, Iterator::count)
 }
 
-/// The same, where it has seen enough once something else is true.
+/// The same, where it has seen enough once something else is true; ten minutes are the limit.
 fn watched_until(enough: impl Fn() -> bool, arguments: &[&str]) -> (String, i32) {
-    let mut watch = plimsoll(&[&["watch", "--for", "1h"], arguments].concat());
+    let mut watch = plimsoll(&[&["watch", "--for", "10m"], arguments].concat());
     let watch = watch.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut watch = watch.spawn().unwrap();
     while watch.try_wait().unwrap().is_none() && !enough() {
         thread::sleep(Duration::from_millis(10));
     }
     interrupt(&watch);
-    let output = watch.wait_with_output().unwrap();
-    let text = String::from_utf8([output.stdout, output.stderr].concat());
-    (text.unwrap(), output.status.code().unwrap_or(-1))
+    told(watch.wait_with_output().unwrap())
 }
 
 /// As Ctrl-C does; where it has ended, nothing.
