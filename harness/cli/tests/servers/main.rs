@@ -87,14 +87,17 @@ fn watched_until(enough: impl Fn() -> bool, arguments: &[&str]) -> (String, i32)
     let mut watch = plimsoll(&[&["watch", "--for", "10m"], arguments].concat());
     let watch = watch.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut watch = watch.spawn().unwrap();
-    while watch.try_wait().unwrap().is_none() && !enough() {
+    while watch.try_wait().unwrap().is_none() {
+        if enough() {
+            interrupt(&watch);
+            break;
+        }
         thread::sleep(Duration::from_millis(10));
     }
-    interrupt(&watch);
     told(watch.wait_with_output().unwrap())
 }
 
-/// As Ctrl-C does; where it has ended, nothing.
+/// As Ctrl-C does. It must not have been waited for: its number may be another's then.
 fn interrupt(child: &Child) {
     let mut kill = Command::new("kill");
     let kill = kill.args(["-INT", &child.id().to_string()]);
