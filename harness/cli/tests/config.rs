@@ -48,6 +48,14 @@ fn each_setting_with_where_it_is_from() {
 }
 
 #[test]
+fn an_empty_path_of_cargo_is_none() {
+    let project = with_two_files();
+    let shown = project.typed("CARGO= config show").stdout;
+    assert_eq!(shown, project.typed("config show").stdout);
+    assert!(shown.contains("budget = \"20s\""), "{shown}");
+}
+
+#[test]
 fn all_settings_with_their_defaults() {
     let shown = with_two_files().typed("config show --effective");
     let (settings, _) = shown

@@ -26,8 +26,8 @@ pub struct Project {
 /// Returns a command for the `cargo` that started this program, or else for the one in the
 /// search path. It has no standard input.
 pub fn cargo() -> Command {
-    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
+    let given = env::var_os("CARGO").filter(|path| !path.is_empty());
+    let mut command = Command::new(given.unwrap_or_else(|| "cargo".into()));
     command.stdin(Stdio::null());
     command
 }
