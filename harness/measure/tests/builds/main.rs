@@ -55,7 +55,7 @@ release-symbols -Cdebuginfo=0
 lto";
 
 /// For slow machines: names of builds, the first of all among them, in which the baseline is
-/// recorded. Without it, all are made, and measured for longer.
+/// recorded. Without it, all are made.
 const SOME_BUILDS: &str = "PLIMSOLL_TEST_BUILDS";
 
 const RELEASE: &str = "-Copt-level=3 -Cdebug-assertions=off -Coverflow-checks=off";
@@ -147,11 +147,6 @@ impl Ground {
     /// What a run finds, where that is what the test says.
     #[track_caller]
     fn measure(&self, program: &Path, leaky: &str) -> Report {
-        // Enough for the default threshold, or for 1 in 100.
-        let iterations = match std::env::var_os(SOME_BUILDS) {
-            None => "20000",
-            Some(_) => "2000",
-        };
         let mut command = Command::new(program);
         // What was set for this test, as the folder of its package, or for the leak
         // tests of whoever runs it.
@@ -165,7 +160,8 @@ impl Ground {
             .current_dir(&self.dir)
             .env("LEAKY", leaky)
             .env("PLIMSOLL_BUDGET", "60s")
-            .env("PLIMSOLL_MAX_ITERATIONS", iterations)
+            // Each leak is of whole objects per iteration, so that few are enough.
+            .env("PLIMSOLL_MAX_ITERATIONS", "2000")
             .stdin(Stdio::null())
             .output()
             .unwrap();
