@@ -412,15 +412,20 @@ fn doubled(bytes: f64) -> f64 {
 /// connections of three objects each come in threes, and are as rare as a third of their
 /// objects.
 fn clump(levels: &[f64]) -> f64 {
-    let divisor = |a: f64, b: f64| {
-        let (mut a, mut b) = (a, b);
-        while b >= 1.0 {
+    let divisor = |mut a: u64, mut b: u64| {
+        while b > 0 {
             (a, b) = (b, a % b);
         }
         a
     };
-    let steps = levels.windows(2).map(|pair| (pair[1] - pair[0]).round());
-    steps.fold(0.0, divisor)
+    let steps = levels.windows(2).map(|pair| pair[1] - pair[0]);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "counts and bytes; what falls is no step"
+    )]
+    let steps = steps.map(|step| step.round() as u64);
+    to_f64(steps.fold(0, divisor))
 }
 
 /// The straight line through some levels, by least squares.

@@ -185,7 +185,7 @@ pub(crate) fn files(edits: &Edits, fault: Option<Fault>, lock: &str) -> Vec<(Str
     let then = match fault {
         None => "",
         Some(Fault::DoesNotBuild) => "self.snapshot();",
-        Some(Fault::Hangs) => "while self.written > 64 {}",
+        Some(Fault::Hangs) => "while self.written > 64 { std::thread::park(); }",
     };
     let mut lib = LIB.replace("$then", then);
     let mut notes = String::new();
