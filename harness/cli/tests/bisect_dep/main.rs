@@ -127,7 +127,7 @@ impl Project {
     }
 
     fn bisect(&self, args: &[&str]) -> Output {
-        self.run(&[&["--budget", "2s", "--scenario", "fills"], args].concat())
+        self.run(&[&["--budget", "60s", "--scenario", "fills"], args].concat())
     }
 
     fn run(&self, args: &[&str]) -> Output {
@@ -137,6 +137,8 @@ impl Project {
             .arg(&self.target)
             .args(args)
             .current_dir(&self.dir)
+            // Each iteration leaks an object or none does.
+            .env("PLIMSOLL_MAX_ITERATIONS", "2000")
             .output()
             .unwrap();
         self.is_as_before();
