@@ -5,7 +5,7 @@
 //! tests/builds/leaky/             the program's sources
 //! target/tmp/bisect-proof/target  where it is built: what it depends on, once
 //! target/tmp/builds/leaky/        the program, with its baseline and its reports
-//! target/tmp/builds/NAME          hands rustc the flags of that build
+//! target/tmp/builds/BUILD         hands rustc the flags in its name
 //! ```
 #![cfg(all(
     target_os = "linux",
@@ -78,7 +78,10 @@ impl Ground {
     fn new() -> Ground {
         let (shared, lock) = shared();
         let dir = shared.with_file_name("builds").join("leaky");
-        let _ = fs::remove_dir_all(&dir);
+        // What was measured before. Sources stay: what has not changed is not built again.
+        for name in ["baselines", "target"] {
+            let _ = fs::remove_dir_all(dir.join(name));
+        }
         let package = Path::new(env!("CARGO_MANIFEST_DIR"));
         let package = package.canonicalize().unwrap();
         for (path, text) in SOURCES {
@@ -122,11 +125,11 @@ impl Ground {
     /// marked as cargo's: reports go there.
     fn build(&self, name: &str, flags: &str) -> PathBuf {
         let program = self.dir.join(format!("target/{name}-leaks"));
-        // cargo builds for each wrapper anew; what it asks for itself comes before.
-        let wrapper = self.dir.with_file_name(name);
         let profile = if name == "lto" { "lto" } else { "test" };
         let is_debug = name.starts_with("debug");
         let release = if is_debug { "" } else { RELEASE };
+        // cargo builds for each name of a wrapper; what it asks for itself comes before.
+        let wrapper = self.dir.with_file_name(format!("{name} {release} {flags}"));
         let script = format!("#!/bin/sh\nexec \"$@\" {release} {flags}\n");
         write(&wrapper, &script);
         fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).unwrap();
@@ -284,7 +287,11 @@ fn ran(mut command: impl std::borrow::BorrowMut<Command>) -> Output {
     output
 }
 
+/// Writes a file, if it is not there with that text: cargo looks at its time.
 fn write(path: &Path, text: &str) {
+    if fs::read(path).is_ok_and(|found| found == text.as_bytes()) {
+        return;
+    }
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text).unwrap();
 }
