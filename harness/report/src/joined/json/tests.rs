@@ -311,7 +311,7 @@ fn all_reports_share_the_file() {
         let mut report = report(&name, Verdict::Regressed);
         report.findings.push(finding("main fill", 96.0));
         let mut stack = growth(100, 8);
-        stack.stack.0.fill("y".repeat(512));
+        stack.stack.0.fill("y".repeat(64));
         report.growth = vec![stack; 100];
         with_report(report)
     });
