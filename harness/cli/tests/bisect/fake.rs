@@ -56,6 +56,7 @@ impl Repository {
         repository.write_templates();
         repository.write_program("cargo", CARGO);
         repository.write_program("watch", WATCH);
+        repository.write_program("leaks", LEAKS);
         for (path, text) in PROJECT {
             repository.write(path, text);
         }
@@ -335,7 +336,7 @@ fn of_server(mut report: Report) -> Report {
 /// What watches the server of a checkout: its `state` says what comes of it.
 const WATCH: &str = r#"#!/bin/sh
 echo "$CARGO_TARGET_DIR $PWD" >>"$BUILDS"
-state=$(cat state)
+read -r state <state
 case $state in
 unbuildable)
     echo "error[E0425]: cannot find value" >&2
@@ -360,10 +361,10 @@ exit 1
 "#;
 
 /// Cargo, as far as a bisection asks it: the checkout's file `state` says what
-/// comes of it.
+/// comes of it. Processes are what takes time here, and so it starts few.
 const CARGO: &str = r#"#!/bin/sh
-state=$(cat state 2>/dev/null)
-[ -f sub/state ] && state=$(cat sub/state)
+[ ! -f state ] || read -r state <state
+[ ! -f sub/state ] || read -r state <sub/state
 target=${CARGO_TARGET_DIR:-$PWD/target}
 complain() {
     echo "$1" >&2
@@ -378,12 +379,11 @@ metadata)
     fi
     leaks=',{"name": "leaks", "kind": ["test"], "src_path": "'$PWD'/tests/leaks.rs"}'
     [ "$state" = young ] && leaks=
-    cat <<END
-{"version": 1, "workspace_root": "$PWD", "target_directory": "$target", "resolve": null,
-"workspace_members": ["demo"], "packages": [{"name": "demo", "version": "0.0.0", "id": "demo",
-"dependencies": [], "features": {}, "manifest_path": "$PWD/Cargo.toml", "targets": [
-{"name": "demo", "kind": ["lib"], "src_path": "$PWD/src/lib.rs"}$leaks]}]}
-END
+    echo '{"version": 1, "workspace_root": "'$PWD'", "target_directory": "'$target'",
+"resolve": null, "workspace_members": ["demo"], "packages": [{"name": "demo",
+"version": "0.0.0", "id": "demo", "dependencies": [], "features": {},
+"manifest_path": "'$PWD'/Cargo.toml", "targets": [
+{"name": "demo", "kind": ["lib"], "src_path": "'$PWD'/src/lib.rs"}'$leaks']}]}'
     ;;
 fetch)
     [ "$state" != lockfile ] || complain "error: failed to select a version for the requirement
@@ -401,31 +401,34 @@ process didn't exit successfully: \`rustc\` (signal: 9, SIGKILL: kill)" ;;
     if [ "$state" = slow ]; then
         sleep 1000
     fi
-    mkdir -p "$target/debug/deps"
-    rm -f "$target/debug/deps/leaks-fake"
-    cat >"$target/debug/deps/leaks-fake" <<END
-#!/bin/sh
-if [ "\$1" = --list ]; then
+    program=$target/debug/deps/leaks-fake
+    [ -d "${program%/*}" ] || mkdir -p "${program%/*}"
+    rm -f "$program"
+    printf '#!/bin/sh\nstate=%s target=%s\n. "%s/../leaks"\n' "$state" "'$target'" "$TEMPLATES" >"$program"
+    chmod +x "$program"
+    printf '{"reason": "compiler-artifact", "target": {"name": "leaks"}, '
+    printf '"profile": {"test": true}, "executable": "%s"}\n' "$program"
+    ;;
+esac
+"#;
+
+/// What it builds is this, with the `state` and the `target` of the build: a test that leaves the
+/// report of that state.
+const LEAKS: &str = r#"if [ "$1" = --list ]; then
     [ "$state" = no-scenario ] || echo "churn: test"
     exit 0
 fi
 dir=$target/plimsoll/demo/leaks/churn
-mkdir -p "\$dir"
+[ -d "$dir" ] || mkdir -p "$dir"
 template=$state
 if [ "$state" = late ]; then
     template=good
-    [ -n "\$PLIMSOLL_MAX_ITERATIONS" ] || template=bad
+    [ -n "$PLIMSOLL_MAX_ITERATIONS" ] || template=bad
 fi
 if [ "$state" = unfit-baseline ]; then
     template=broken
-    [ "\$PLIMSOLL_BASELINES" != optional ] || template=bad
+    [ "$PLIMSOLL_BASELINES" != optional ] || template=bad
 fi
-[ "$state" = no-report ] || cp "$TEMPLATES/\$template" "\$dir/report.json"
+[ "$state" = no-report ] || cp "$TEMPLATES/$template" "$dir/report.json"
 exit 101
-END
-    chmod +x "$target/debug/deps/leaks-fake"
-    printf '{"reason": "compiler-artifact", "target": {"name": "leaks"}, '
-    printf '"profile": {"test": true}, "executable": "%s"}\n' "$target/debug/deps/leaks-fake"
-    ;;
-esac
 "#;

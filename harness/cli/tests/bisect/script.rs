@@ -32,7 +32,7 @@ fn bisect_run_says_what_git_understands() {
         assert_eq!(ran.status, Some(status), "{state}: {ran}");
         assert_eq!(
             names(repository.outer()),
-            "cargo repo templates watch",
+            "cargo leaks repo templates watch",
             "{state}"
         );
     }
