@@ -1,4 +1,3 @@
-use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
@@ -60,10 +59,10 @@ pub(crate) const ALL: &[(&str, fn())] = by_name!(
     nextest_lists_and_runs,
 );
 
-/// The budget where a test sets none: a variable says how much a slow machine needs.
-fn budget() -> OsString {
-    std::env::var_os("PLIMSOLL_TEST_BUDGET").unwrap_or_else(|| "1s".into())
-}
+/// Where a test sets nothing else. The iterations are enough for each verdict, and the budget is
+/// for so slow a machine that no test depends on how fast it is.
+const ITERATIONS: &str = "40000";
+const BUDGET: &str = "60s";
 
 /// A project of its own, with this program as its leak test.
 struct Project {
@@ -95,7 +94,8 @@ impl Project {
         command
             .env(PROGRAM, "1")
             .env("CARGO_MANIFEST_DIR", &self.root)
-            .env("PLIMSOLL_BUDGET", budget())
+            .env("PLIMSOLL_BUDGET", BUDGET)
+            .env("PLIMSOLL_MAX_ITERATIONS", ITERATIONS)
             .stdin(Stdio::null());
         let variables = "CI NEXTEST NEXTEST_RUN_ID RUST_TEST_THREADS NO_COLOR";
         for variable in variables.split(' ') {
@@ -259,13 +259,13 @@ fn what_one_cargo_runs_is_one_run() {
 fn a_full_buffer_passes_and_is_quiet() {
     let project = Project::new("bounded");
     // It ends by itself; only where all is slow does it need more than a moment.
-    let run = project.exact("bounded", "BUDGET=60s");
+    let run = project.exact("bounded", "");
     run.passes("");
     assert!(!run.text.contains("iterations"), "{}", run.text);
     let said = "bounded: 16,384 iterations, nothing grows would have seen 1 object per 1,000";
-    project.passes("bounded", "VERBOSE=1 BUDGET=60s", said);
+    project.passes("bounded", "VERBOSE=1", said);
     let said = "bounded, explained: `threads`\n gained in the last octave: 0 (at least 5)";
-    let report = project.passes("bounded", "EXPLAIN=threads BUDGET=60s", said);
+    let report = project.passes("bounded", "EXPLAIN=threads", said);
     assert_eq!(ended(&report), (Within, LadderEnd::Settled));
     assert!(
         report.findings.is_empty() && report.growth.is_empty(),
@@ -415,7 +415,8 @@ fn nothing_outlives_a_run() {
 
 fn nothing_outlives_a_front_that_is_killed() {
     let project = Project::new("killed_front");
-    let mut command = project.leaks(&["--exact", "grandchild"], "BUDGET=60s THRESHOLD=100000000");
+    let goes_on = "MAX_ITERATIONS=1000000000 THRESHOLD=100000000";
+    let mut command = project.leaks(&["--exact", "grandchild"], goes_on);
     let command = command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut front = command.spawn().unwrap();
     let processes = wait(|| grandchildren_of(&project));
@@ -484,7 +485,7 @@ fn the_report_names_the_unwinder() {
 }
 
 fn threads_that_are_joined_leave_nothing() {
-    Project::new("joins").passes("joins", "BUDGET=5s", "");
+    Project::new("joins").passes("joins", "", "");
 }
 
 fn memory_ends_a_ladder_and_judges_it() {
@@ -633,7 +634,7 @@ fn settings_are_read_and_refused() {
     project.exact("bounded", "").fails(said);
     fs::remove_file(&file).unwrap();
     // It is not the budget that was too short.
-    let hasty = "BUDGET=60s TIMEOUT=2s THRESHOLD=1000000000 SPEND_BUDGET=true";
+    let hasty = "MAX_ITERATIONS=1000000000 TIMEOUT=2s THRESHOLD=1000000000 SPEND_BUDGET=true";
     let said = "note: the timeout of 2s leaves less time than the budget";
     project.exact("bounded", hasty).fails(said);
     // As long as can be said, for a budget without end.

@@ -18,7 +18,7 @@ fn interval(report: &Report) -> u64 {
 
 pub(super) fn a_sampled_leak_is_found_with_its_error() {
     let project = Project::new("sampled_leak");
-    let set = "SAMPLE_INTERVAL=512 BUDGET=60s MAX_ITERATIONS=32768";
+    let set = "SAMPLE_INTERVAL=512 MAX_ITERATIONS=32768";
     let said = "keeps growing by\none sample every 512 B\nB ±";
     let report = project.fails("leak", set, said);
     assert_eq!((report.verdict, interval(&report)), (Regressed, 512));
@@ -34,7 +34,7 @@ pub(super) fn a_sampled_leak_is_found_with_its_error() {
 
 pub(super) fn what_is_sampled_and_does_not_grow_is_within() {
     let project = Project::new("sampled_within");
-    let set = "SAMPLE_INTERVAL=512 THRESHOLD=10 BUDGET=60s VERBOSE=1";
+    let set = "SAMPLE_INTERVAL=512 THRESHOLD=10 VERBOSE=1";
     let report = project.passes("bounded", set, "would have seen\nof 512 B or more");
     assert_eq!((report.verdict, interval(&report)), (Within, 512));
     assert!(report.visible.is_some() && report.rarest.is_some());
@@ -63,7 +63,7 @@ pub(super) fn an_interval_that_was_asked_for_stays() {
 
 pub(super) fn what_is_too_slow_to_profile_exactly_is_sampled() {
     let project = Project::new("sampled_for_time");
-    let unprofiled = "ISOLATION=off MAX_ITERATIONS=100 BUDGET=1m";
+    let unprofiled = "ISOLATION=off MAX_ITERATIONS=100";
     // One iteration tells the front how slow a profile is. On a machine that does other
     // things meanwhile either may be told wrong, so less and less time is given.
     let is_sampled = (0..6).any(|halved| {
@@ -105,7 +105,11 @@ pub(super) fn a_budget_that_is_too_short_by_half_is_overrun() {
 pub(super) fn a_threshold_out_of_reach_is_not_waited_for() {
     let project = Project::new("out_of_reach");
     let said = "was not spent\n1,600,000 iterations\na budget of about\nh would do";
-    let report = project.fails("is_slow", "THRESHOLD=100000 BUDGET=30s", said);
+    let report = project.fails(
+        "is_slow",
+        "THRESHOLD=100000 BUDGET=30s MAX_ITERATIONS=10000000",
+        said,
+    );
     assert_eq!(ended(&report), (Inconclusive, LadderEnd::OutOfReach));
     assert!(report.rungs.len() < 4, "{:?}", report.rungs);
     let spent = "THRESHOLD=100000 BUDGET=500ms SPEND_BUDGET=true";
@@ -131,7 +135,7 @@ pub(super) fn threads_that_end_are_not_kept() {
 /// sampled, so the leak is found.
 fn misses_threads(scenario: &str, advice: &str, set: &str) -> bool {
     let project = Project::new(&format!("misses_{scenario}"));
-    let set = format!("{set} MAX_ITERATIONS=16384 BUDGET=60s");
+    let set = format!("{set} MAX_ITERATIONS=16384");
     let report = project.fails(scenario, &set, "");
     assert!(interval(&report) >= 512, "{report:?}");
     let is_broken = report.verdict == Broken;
@@ -150,7 +154,7 @@ fn misses_threads(scenario: &str, advice: &str, set: &str) -> bool {
 
 pub(super) fn threads_that_end_before_a_sample_are_told() {
     let scenario = "short_threads";
-    let report = Project::new(scenario).fails(scenario, "BUDGET=3s", "");
+    let report = Project::new(scenario).fails(scenario, "", "");
     assert_eq!((report.verdict, interval(&report)), (Regressed, 1));
     let finding = only_finding(&report);
     assert!((finding.rate.objects - 3.0).abs() < 1e-9, "{finding:?}");
@@ -193,7 +197,7 @@ pub(super) fn both_unwinders_tell_when_objects_were_born() {
     let parsed = |path| HeapDump::parse(&fs::read(path).unwrap()).unwrap();
     for unwinder in ["plimsoll", "libgcc", "compare"] {
         let path = project.root.join(unwinder);
-        let set = format!("UNWINDER={unwinder} MAX_ITERATIONS=128 BUDGET=60s KEEP_RUNGS=1");
+        let set = format!("UNWINDER={unwinder} MAX_ITERATIONS=128 KEEP_RUNGS=1");
         let mut command = project.leaks(&["--exact", scenario], &set);
         command.env("PLIMSOLL_TEST_DUMP", &path).output().unwrap();
         let report = project.report(scenario);
