@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use plimsoll_scenarios::{Loses, load, serve};
 use tempfile::TempDir;
@@ -20,7 +21,7 @@ const MODE: &str = "PLIMSOLL_TEST_SERVICE";
 /// The address that it listens at, or sends requests to.
 const ADDRESS: &str = "PLIMSOLL_TEST_ADDRESS";
 
-/// So many requests are sent over one connection.
+/// So many requests are sent over one connection, in a second or more.
 const REQUESTS: u64 = 1_000;
 
 /// The service as a process, and a thread that sends it requests until it is dropped.
@@ -53,7 +54,7 @@ impl Service {
         let load = thread::spawn(move || {
             while !ended.load(Ordering::Relaxed) {
                 let first = counted.load(Ordering::Relaxed);
-                load(address, first..first + REQUESTS).unwrap();
+                send(address, first).unwrap();
                 counted.fetch_add(REQUESTS, Ordering::Relaxed);
             }
         });
@@ -84,6 +85,14 @@ impl Drop for Service {
     }
 }
 
+/// Sends the requests of a second.
+fn send(address: SocketAddr, first: u64) -> anyhow::Result<()> {
+    let begun = Instant::now();
+    load(address, first..first + REQUESTS)?;
+    thread::sleep(Duration::from_secs(1).saturating_sub(begun.elapsed()));
+    Ok(())
+}
+
 /// No test: what a process started by one does.
 #[test]
 fn served() {
@@ -92,7 +101,7 @@ fn served() {
         Ok("leaking") => serve(Loses::Sessions, &address).unwrap(),
         Ok("load") => {
             let mut sent = 0;
-            while load(address.parse().unwrap(), sent..sent + REQUESTS).is_ok() {
+            while send(address.parse().unwrap(), sent).is_ok() {
                 sent += REQUESTS;
             }
             panic!("the service is gone");
