@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<bool> {
         .args(["test", "--quiet", "--locked"])
         .args(["--package", "plimsoll-cli", "--test", "bisect"])
         .args(["--", "--exact", "--nocapture"])
-        .arg("proof::the_right_commit_every_time")
+        .arg("any_history::the_right_commit_every_time")
         .current_dir(workspace)
         .env(SEEDS, format!("{}..{to}", args.from))
         .status()

@@ -1,6 +1,15 @@
 //! `plimsoll bisect`, on histories that are made for it. Its git and its builds are shell scripts.
+//!
+//! Tests begin in the order of their names: what waits longest has the first of them.
 #![cfg(unix)]
 
+// Where the harness can measure.
+#[cfg(all(
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+mod any_history;
 #[cfg(all(
     target_os = "linux",
     target_env = "gnu",
@@ -23,10 +32,3 @@ mod project;
 mod script;
 mod verify;
 mod watch;
-// Where the harness can measure.
-#[cfg(all(
-    target_os = "linux",
-    target_env = "gnu",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
-mod proof;

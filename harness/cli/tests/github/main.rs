@@ -1,8 +1,11 @@
 //! The pull request bot against a GitHub of our own.
+//!
+//! Tests begin in the order of their names: what waits longest has the first of them.
 
 // It installs on Linux alone.
 #[cfg(target_os = "linux")]
 mod action;
+mod any_request;
 mod contexts;
 mod failures;
 mod forks;
@@ -12,7 +15,6 @@ mod job;
 #[path = "../project/mod.rs"]
 mod project;
 mod server;
-mod sweep;
 
 /// Functions, with their names.
 macro_rules! named {
@@ -22,7 +24,7 @@ macro_rules! named {
 /// Tests that wait for many seconds, as the bot does between its requests to GitHub: one after
 /// the other, they would be most of what this program takes. So they wait together.
 #[test]
-fn what_waits_for_the_bots_pauses() {
+fn all_that_wait_for_the_bots_pauses() {
     let tests = named![
         images::a_picture_in_the_comment,
         images::a_new_picture_replaces_the_old,
