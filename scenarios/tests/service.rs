@@ -37,8 +37,8 @@ fn main() -> ExitCode {
 /// at one in 1,000.
 fn is_judged(scenario: &str, frame: Option<&str>) -> Result<(), Failed> {
     let mut command = program::leak_test(&["--exact", scenario])?;
-    // As many as it takes to see 1 object in 1,000 iterations, for which a slow machine needs more
-    // than the default budget.
+    // To see 1 object in 1,000 iterations takes 16,384 iterations. A slow machine needs more than
+    // the default budget for them.
     command.env("PLIMSOLL_MAX_ITERATIONS", "16384");
     command.env("PLIMSOLL_BUDGET", "60s");
     let output = command.output()?;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 #[cfg(unix)]
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 
-/// How often a child process is checked, at least.
+/// The longest pause between two checks of a child process.
 const PERIOD: Duration = Duration::from_millis(20);
 /// How long a process that was asked to end may take.
 const GRACE: Duration = Duration::from_secs(5);
@@ -86,7 +86,7 @@ impl Interrupt {
                 return Ok(Ended::TimedOut);
             }
             meanwhile();
-            // What ends soon is soon seen to have ended.
+            // A short pause at first: most commands of git end within milliseconds.
             std::thread::sleep(PERIOD.min(started.elapsed() / 4));
         }
     }

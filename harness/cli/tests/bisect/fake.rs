@@ -361,7 +361,7 @@ exit 1
 "#;
 
 /// Cargo, as far as a bisection asks it: the checkout's file `state` says what
-/// comes of it. Processes are what takes time here, and so it starts few.
+/// comes of it. Each process costs more time than the rest of the script, so it starts few.
 const CARGO: &str = r#"#!/bin/sh
 [ ! -f state ] || read -r state <state
 [ ! -f sub/state ] || read -r state <sub/state
@@ -404,7 +404,8 @@ process didn't exit successfully: \`rustc\` (signal: 9, SIGKILL: kill)" ;;
     program=$target/debug/deps/leaks-fake
     [ -d "${program%/*}" ] || mkdir -p "${program%/*}"
     rm -f "$program"
-    printf '#!/bin/sh\nstate=%s target=%s\n. "%s/../leaks"\n' "$state" "'$target'" "$TEMPLATES" >"$program"
+    printf '#!/bin/sh\nstate=%s\ntarget="%s"\n. "%s/../leaks"\n' \
+        "$state" "$target" "$TEMPLATES" >"$program"
     chmod +x "$program"
     printf '{"reason": "compiler-artifact", "target": {"name": "leaks"}, '
     printf '"profile": {"test": true}, "executable": "%s"}\n' "$program"
@@ -412,8 +413,8 @@ process didn't exit successfully: \`rustc\` (signal: 9, SIGKILL: kill)" ;;
 esac
 "#;
 
-/// What it builds is this, with the `state` and the `target` of the build: a test that leaves the
-/// report of that state.
+/// The test that the script [`CARGO`] builds. Its build sets `state` and `target`; the test leaves
+/// the report of that state below that folder.
 const LEAKS: &str = r#"if [ "$1" = --list ]; then
     [ "$state" = no-scenario ] || echo "churn: test"
     exit 0

@@ -76,7 +76,7 @@ impl Demo {
         let output = build_as_all_do(alone(&mut command))
             .args(args)
             .current_dir(self.top())
-            // Each iteration leaks an object or none does.
+            // A commit that leaks does so in every iteration, so few iterations show it.
             .env("PLIMSOLL_MAX_ITERATIONS", "2000")
             .output()
             .unwrap();

@@ -1,6 +1,7 @@
 //! `plimsoll bisect`, on histories that are made for it. Its git and its builds are shell scripts.
 //!
-//! Tests begin in the order of their names: what waits longest has the first of them.
+//! libtest starts tests in the order of their names. The tests that wait longest have the first
+//! names, so that the others run meanwhile.
 #![cfg(unix)]
 
 // Where the harness can measure.

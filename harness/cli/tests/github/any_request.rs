@@ -37,8 +37,8 @@ fn staying() -> Vec<(&'static str, Fault)> {
     ]
 }
 
-/// Calls it with every fault at every one of so many requests, many at a time, and says whether
-/// the fault passes.
+/// Calls `run` for each fault at each of the requests, 64 calls at a time. Its last argument tells
+/// whether the fault passes.
 fn sweep(requests: usize, run: impl Fn(&str, (usize, &Fault), bool) + Sync) {
     let faults: Vec<_> = [(true, passing()), (false, staying())]
         .into_iter()

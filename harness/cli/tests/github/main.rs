@@ -1,6 +1,7 @@
 //! The pull request bot against a GitHub of our own.
 //!
-//! Tests begin in the order of their names: what waits longest has the first of them.
+//! libtest starts tests in the order of their names. The tests that wait longest have the first
+//! names, so that the others run meanwhile.
 
 // It installs on Linux alone.
 #[cfg(target_os = "linux")]

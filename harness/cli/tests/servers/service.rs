@@ -21,7 +21,7 @@ const MODE: &str = "PLIMSOLL_TEST_SERVICE";
 /// The address that it listens at, or sends requests to.
 const ADDRESS: &str = "PLIMSOLL_TEST_ADDRESS";
 
-/// So many requests are sent over one connection, in a second or more.
+/// Requests per connection, and the most requests per second.
 const REQUESTS: u64 = 1_000;
 
 /// The service as a process, and a thread that sends it requests until it is dropped.
@@ -85,7 +85,7 @@ impl Drop for Service {
     }
 }
 
-/// Sends the requests of a second.
+/// Sends [`REQUESTS`] requests. Returns after one second at the earliest.
 fn send(address: SocketAddr, first: u64) -> anyhow::Result<()> {
     let begun = Instant::now();
     load(address, first..first + REQUESTS)?;

@@ -422,7 +422,7 @@ fn clump(levels: &[f64]) -> f64 {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "counts and bytes; what falls is no step"
+        reason = "levels are counts or bytes; a fall counts as 0"
     )]
     let steps = steps.map(|step| step.round() as u64);
     to_f64(steps.fold(0, divisor))

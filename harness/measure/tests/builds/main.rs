@@ -5,7 +5,7 @@
 //! tests/builds/leaky/             the program's sources
 //! target/tmp/bisect-proof/target  where it is built: what it depends on, once
 //! target/tmp/builds/leaky/        the program, with its baseline and its reports
-//! target/tmp/builds/BUILD         hands rustc the flags in its name
+//! target/tmp/builds/BUILD         a script that calls rustc with the flags in its name
 //! ```
 #![cfg(all(
     target_os = "linux",
@@ -78,7 +78,8 @@ impl Ground {
     fn new() -> Ground {
         let (shared, lock) = shared();
         let dir = shared.with_file_name("builds").join("leaky");
-        // What was measured before. Sources stay: what has not changed is not built again.
+        // Removes the results of an earlier run. The sources stay, because cargo builds again
+        // if their times change.
         for name in ["baselines", "target"] {
             let _ = fs::remove_dir_all(dir.join(name));
         }
@@ -127,10 +128,11 @@ impl Ground {
         let program = self.dir.join(format!("target/{name}-leaks"));
         let profile = if name == "lto" { "lto" } else { "test" };
         let is_debug = name.starts_with("debug");
-        let release = if is_debug { "" } else { RELEASE };
-        // cargo builds for each name of a wrapper; what it asks for itself comes before.
-        let wrapper = self.dir.with_file_name(format!("{name} {release} {flags}"));
-        let script = format!("#!/bin/sh\nexec \"$@\" {release} {flags}\n");
+        let flags = format!("{} {flags}", if is_debug { "" } else { RELEASE });
+        // cargo keeps one build for each path of a wrapper, so the path contains the flags. The
+        // wrapper appends them to cargo's own.
+        let wrapper = self.dir.with_file_name(format!("{name} {flags}"));
+        let script = format!("#!/bin/sh\nexec \"$@\" {flags}\n");
         write(&wrapper, &script);
         fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).unwrap();
         let args = ["test", "--no-run", "--offline", "--message-format=json"];
@@ -287,7 +289,7 @@ fn ran(mut command: impl std::borrow::BorrowMut<Command>) -> Output {
     output
 }
 
-/// Writes a file, if it is not there with that text: cargo looks at its time.
+/// Writes a file, unless it has that text already: cargo builds again if its time changes.
 fn write(path: &Path, text: &str) {
     if fs::read(path).is_ok_and(|found| found == text.as_bytes()) {
         return;

@@ -59,9 +59,9 @@ pub(crate) const ALL: &[(&str, fn())] = by_name!(
     nextest_lists_and_runs,
 );
 
-/// Where a test sets nothing else. The iterations are enough for each verdict, and the budget is
-/// for so slow a machine that no test depends on how fast it is.
+/// The default maximum of iterations in these tests. It is enough for each verdict.
 const ITERATIONS: &str = "40000";
+/// The default budget in these tests. Even a slow machine reaches [`ITERATIONS`] within it.
 const BUDGET: &str = "60s";
 
 /// A project of its own, with this program as its leak test.

@@ -105,11 +105,8 @@ pub(super) fn a_budget_that_is_too_short_by_half_is_overrun() {
 pub(super) fn a_threshold_out_of_reach_is_not_waited_for() {
     let project = Project::new("out_of_reach");
     let said = "was not spent\n1,600,000 iterations\na budget of about\nh would do";
-    let report = project.fails(
-        "is_slow",
-        "THRESHOLD=100000 BUDGET=30s MAX_ITERATIONS=10000000",
-        said,
-    );
+    let set = "THRESHOLD=100000 BUDGET=30s MAX_ITERATIONS=10000000";
+    let report = project.fails("is_slow", set, said);
     assert_eq!(ended(&report), (Inconclusive, LadderEnd::OutOfReach));
     assert!(report.rungs.len() < 4, "{:?}", report.rungs);
     let spent = "THRESHOLD=100000 BUDGET=500ms SPEND_BUDGET=true";

@@ -305,7 +305,7 @@ fn too_many_frames_are_left_out_and_it_says_so() {
 
 #[test]
 fn all_reports_share_the_file() {
-    // Each alone is well within its limits; all are many times the file's.
+    // Each report is within its limits. Together they are eight times as long as a file may be.
     let scenarios = (0..100).map(|number| {
         let name = format!("s{number} {}", "x".repeat(300));
         let mut report = report(&name, Verdict::Regressed);
