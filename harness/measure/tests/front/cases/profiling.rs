@@ -64,15 +64,15 @@ pub(super) fn an_interval_that_was_asked_for_stays() {
 pub(super) fn what_is_too_slow_to_profile_exactly_is_sampled() {
     let project = Project::new("sampled_for_time");
     let unprofiled = "ISOLATION=off MAX_ITERATIONS=100";
-    // One iteration tells the front how slow a profile is. On a machine that does other
-    // things meanwhile either may be told wrong, so less and less time is given, and after the
-    // least the most again.
-    let is_sampled = (0..24).map(|attempt| attempt % 6).any(|halved| {
+    // One iteration tells the front how slow a profile is. On a machine that does other things
+    // meanwhile it may be told wrong, so there are several budgets, and the likeliest is first.
+    let eighths_of_time = [12, 6, 24, 3, 48].repeat(4);
+    let is_sampled = eighths_of_time.into_iter().any(|eighths| {
         let started = Instant::now();
         project.exact("allocates_much", unprofiled).passes("");
-        // Of this machine: without a profile a ladder of 160 iterations takes a quarter
-        // of it, exactly profiled several budgets.
-        let budget = (6 * started.elapsed().as_millis()) >> halved;
+        // Of this machine: a ladder of 160 iterations fits into it without a profile, and not
+        // with an exact one.
+        let budget = eighths * started.elapsed().as_millis() / 8;
         let run = project.exact("allocates_much", &format!("BUDGET={budget}ms"));
         let report = project.report("allocates_much");
         let is_sampled = interval(&report) >= 512;
