@@ -109,17 +109,13 @@ impl Paused {
             return false;
         };
         let came = to_f64(after.saturating_sub(before)) / to_f64(at_once(finding));
-        let by_time = times * self.time.as_secs_f64() / self.octave.time.as_secs_f64();
         let by_iterations = times * to_f64(self.iterations) / to_f64(self.octave.iterations.max(1));
         // The number of objects that come and go varies by chance, whatever the clock does.
         let by_chance = match finding.stayed() {
             Some(_) => 3.0 * to_f64(before).sqrt(),
             None => 0.0,
         };
-        came >= FEW
-            .max(0.5 * by_time)
-            .max(by_chance)
-            .max(CLEARLY * by_iterations)
+        came >= FEW.max(by_chance).max(CLEARLY * by_iterations)
     }
 }
 
