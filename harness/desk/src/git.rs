@@ -221,6 +221,10 @@ impl Git {
         Ok(self.ask(&["rev-parse", "--is-shallow-repository"])? == "true")
     }
 
+    pub fn subject(&self, commit: &Commit) -> anyhow::Result<String> {
+        self.ask(&["show", "--no-patch", "--format=%s", commit.as_str()])
+    }
+
     pub fn about(&self, commit: &Commit) -> anyhow::Result<About> {
         let show = ["show", "--no-patch", "--date=short"];
         let what = ["--format=%an%x00%ad%x00%s", commit.as_str()];
@@ -274,7 +278,7 @@ fn line(printed: &[u8]) -> String {
 /// An answer of `git bisect`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// This commit is checked out and is to be tested.
+    /// This commit is to be tested.
     Test {
         commit: Commit,
         /// The most revisions that remain to be tested after this one.
@@ -290,11 +294,13 @@ pub enum Step {
     BadMergeBase(Commit),
 }
 
-/// A `git bisect` session, in a worktree in which it may check out commits.
+/// A `git bisect` session, which checks nothing out.
 #[derive(Debug)]
 pub struct Bisection {
     git: Git,
 }
+
+const NO_CHECKOUT: &str = "--no-checkout";
 
 impl Bisection {
     pub fn start(
@@ -304,7 +310,7 @@ impl Bisection {
         first_parent: bool,
         paths: &[String],
     ) -> anyhow::Result<(Bisection, Step)> {
-        let mut args = vec!["bisect", "start"];
+        let mut args = vec!["bisect", "start", NO_CHECKOUT];
         if first_parent {
             args.push("--first-parent");
         }
@@ -320,15 +326,14 @@ impl Bisection {
         self.step(&["bisect", answer, commit.as_str()])
     }
 
-    /// Returns the log, in the format that `git bisect replay` reads.
+    /// Returns the log, in the format that `git bisect replay` reads. A replay checks out the
+    /// commit that is left to test.
     pub fn log(&self) -> anyhow::Result<String> {
-        Ok(self.git.ask(&["bisect", "log"])? + "\n")
+        let log = self.git.ask(&["bisect", "log"])? + "\n";
+        Ok(log.replacen(&format!(" '{NO_CHECKOUT}'"), "", 1))
     }
 
     fn step(&self, args: &[&str]) -> anyhow::Result<Step> {
-        // Removes the files that the overlay of the last scenario left behind.
-        self.git.ask(&["reset", "--quiet", "--hard"])?;
-        self.git.ask(&["clean", "--quiet", "-ffdx"])?;
         let output = self.git.run(args)?;
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         let complained = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -337,7 +342,10 @@ impl Bisection {
             let words = line.split(|c: char| !c.is_ascii_digit());
             let mut numbers = words.filter_map(|number| number.parse().ok());
             return Ok(Step::Test {
-                commit: self.git.commit("HEAD")?.context("nothing is checked out")?,
+                commit: self
+                    .git
+                    .commit("BISECT_HEAD")?
+                    .context("git names no commit")?,
                 left: numbers.next().unwrap_or(0),
                 steps: numbers.next().unwrap_or(0),
             });

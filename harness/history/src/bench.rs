@@ -306,7 +306,7 @@ impl Bench {
     /// Checks out the commit that a test was built from, because the test reads its files and
     /// settings. Does nothing if it is checked out already.
     fn back_to(&self, commit: &Commit, built: &Built) -> anyhow::Result<()> {
-        if self.worktree.git().commit("HEAD")?.as_ref() == Some(commit) {
+        if self.worktree.has(commit) {
             return Ok(());
         }
         self.worktree.check_out(commit)?;

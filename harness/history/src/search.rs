@@ -249,9 +249,7 @@ impl Search<'_> {
     /// Returns the subject of a commit, or the name of a release.
     fn subject_of(&self, revision: &Revision) -> anyhow::Result<String> {
         Ok(match revision {
-            Revision::Commit(commit) | Revision::WorkingTree(commit) => {
-                self.git.about(commit)?.subject
-            }
+            Revision::Commit(commit) | Revision::WorkingTree(commit) => self.git.subject(commit)?,
             Revision::Release { .. } => revision.name(),
         })
     }

@@ -1,5 +1,6 @@
 //! A separate worktree, which is removed when its owner is dropped.
 
+use std::cell::RefCell;
 use std::env;
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -17,6 +18,8 @@ use plimsoll_text::hash::fnv;
 pub(crate) struct Worktree {
     repository: Git,
     git: Git,
+    /// The commit that was checked out last.
+    commit: RefCell<Option<Commit>>,
     /// Held while the worktree is in use.
     _lock: Lock,
 }
@@ -109,12 +112,12 @@ impl Worktree {
     /// Removes a worktree that a killed process left behind.
     pub(crate) fn remove_stale(repository: &Git, path: &Path) -> anyhow::Result<()> {
         let path_text = path.to_string_lossy();
-        // If git does not know the worktree, it is only a folder.
         let _ = repository.run(&["worktree", "remove", "--force", "--force", &path_text])?;
+        // If git does not know the worktree, or files of it are missing, it is only a folder.
         if path.exists() {
             fs::remove_dir_all(path).with_context(|| format!("cannot remove {}", shown(path)))?;
+            repository.ask(&["worktree", "prune"])?;
         }
-        repository.ask(&["worktree", "prune"])?;
         Ok(())
     }
 
@@ -124,15 +127,15 @@ impl Worktree {
         commit: &Commit,
         lock: Lock,
     ) -> anyhow::Result<Worktree> {
-        // Somebody may have removed the folder, which git still lists as a worktree.
-        repository.ask(&["worktree", "prune"])?;
         let worktree = Worktree {
             repository: repository.clone(),
             git: Git::in_dir(path),
+            commit: RefCell::new(None),
             _lock: lock,
         };
         let path_text = path.to_string_lossy();
         make_private(path, false)?;
+        // `--force`: somebody may have removed the folder, which git still lists as a worktree.
         let add = ["worktree", "add", "--quiet", "--force", "--detach"];
         repository.ask(&[&add[..], &[&path_text, commit.as_str()]].concat())?;
         if !path.join(".git").exists() {
@@ -141,6 +144,7 @@ impl Worktree {
         Ok(worktree)
     }
 
+    /// Returns git in this worktree, for all but checking out.
     pub(crate) fn git(&self) -> &Git {
         &self.git
     }
@@ -151,11 +155,18 @@ impl Worktree {
 
     /// Checks out a commit, and removes all other files.
     pub(crate) fn check_out(&self, commit: &Commit) -> anyhow::Result<()> {
-        let commit = commit.as_str();
+        self.commit.take();
+        let check_out = ["checkout", "--quiet", "--force", "--detach"];
         self.git
-            .ask(&["checkout", "--quiet", "--force", "--detach", commit])?;
+            .ask(&[&check_out[..], &[commit.as_str()]].concat())?;
         self.git.ask(&["clean", "--quiet", "-ffdx"])?;
+        self.commit.replace(Some(commit.clone()));
         Ok(())
+    }
+
+    /// Tells whether this commit was checked out last.
+    pub(crate) fn has(&self, commit: &Commit) -> bool {
+        self.commit.borrow().as_ref() == Some(commit)
     }
 
     /// Updates the submodules to the commit's. Returns git's message if that fails.

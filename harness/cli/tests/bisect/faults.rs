@@ -78,7 +78,10 @@ fn where_git_asks_about_one_that_cannot_be_measured() {
     let (top, log) = (repository.top(), repository.outer().join("log"));
     let clone = ["clone", "--quiet", top.to_str().unwrap(), "scratch"];
     git_in(repository.outer(), &clone);
-    fs::write(&log, value["log"].as_str().unwrap()).unwrap();
+    let steps = value["log"].as_str().unwrap();
+    // A replay checks commits out, as a bisection by hand would.
+    assert!(!steps.contains("--no-checkout"), "{steps}");
+    fs::write(&log, steps).unwrap();
     let scratch = repository.outer().join("scratch");
     let said = git_in(&scratch, &["bisect", "replay", log.to_str().unwrap()]);
     let expected = format!("{} is the first bad commit", repository.named("c6"));
