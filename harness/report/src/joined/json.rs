@@ -61,24 +61,29 @@ struct ScenarioV1 {
 /// 2. more and more of each report
 /// 3. whole reports, whose scenarios then have no result
 pub fn to_string(joined: &Joined) -> String {
+    to_string_within(joined, MAX_BYTES)
+}
+
+/// As [`to_string`], in at most this many bytes.
+fn to_string_within(joined: &Joined, most: usize) -> String {
     let mut joined = with_few_scenarios(joined);
     let indented = Written::new(&joined, Limits::UNTRUSTED, Space::Indented);
     let text = write(&joined, &indented);
-    if text.len() <= MAX_BYTES {
+    if text.len() <= most {
         return text;
     }
     let all: Vec<Limits> = successors(Some(Limits::UNTRUSTED), |limits| limits.halved()).collect();
     let written = |limits: &Limits| Written::new(&joined, *limits, Space::None);
     // Tighter limits give a shorter text, so a binary search finds the loosest limits that
     // fit.
-    let fits = |limits: &Limits| write(&joined, &written(limits)).len() <= MAX_BYTES;
+    let fits = |limits: &Limits| write(&joined, &written(limits)).len() <= most;
     let found = all.partition_point(|limits| !fits(limits));
     let written = written(all.get(found).unwrap_or(&all[all.len() - 1]));
     loop {
         let text = write(&joined, &written);
-        let too_long = text.len().saturating_sub(MAX_BYTES);
+        let too_long = text.len().saturating_sub(most);
         // The names alone always fit: 1,000 scenarios of five short strings.
-        if too_long == 0 || !leave_reports_out(joined.to_mut(), too_long, text.len()) {
+        if too_long == 0 || !leave_reports_out(joined.to_mut(), too_long, text.len(), most) {
             return text;
         }
     }
@@ -116,14 +121,14 @@ fn with_few_scenarios(joined: &Joined) -> Cow<'_, Joined> {
     few
 }
 
-/// Removes `share / of` of the reports, those that need a person least. Returns whether there
-/// was a report to remove.
-fn leave_reports_out(joined: &mut Joined, share: usize, of: usize) -> bool {
+/// Removes `share / of` of the reports, those that need a person least, because the file may have
+/// `most` bytes. Returns whether there was a report to remove.
+fn leave_reports_out(joined: &mut Joined, share: usize, of: usize, most: usize) -> bool {
     let with_report = |at: &usize| joined.scenarios[*at].report().is_some();
     let mut order: Vec<usize> = (0..joined.scenarios.len()).filter(with_report).collect();
     order.sort_by_key(|&at| (need(joined.scenarios[at].verdict()), Reverse(at)));
     for &at in &order[..(order.len() * share).div_ceil(of)] {
-        let why = format!("its report does not fit into the {MAX_BYTES} bytes of all");
+        let why = format!("its report does not fit into the {most} bytes of all");
         joined.scenarios[at].outcome = Outcome::NoResult(why);
     }
     !order.is_empty()
