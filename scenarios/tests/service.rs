@@ -40,7 +40,7 @@ fn is_judged(scenario: &str, frame: Option<&str>) -> Result<(), Failed> {
     // To see 1 object in 1,000 iterations takes 16,384 iterations. A slow machine needs more than
     // the default budget for them.
     command.env("PLIMSOLL_MAX_ITERATIONS", "16384");
-    command.env("PLIMSOLL_BUDGET", "60s");
+    command.env("PLIMSOLL_BUDGET", "600s");
     let output = command.output()?;
     let said = String::from_utf8_lossy(&output.stdout);
     let report = program::report(scenario)?;
