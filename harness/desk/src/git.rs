@@ -300,6 +300,7 @@ pub struct Bisection {
     git: Git,
 }
 
+/// Whoever measures a commit checks it out anyway.
 const NO_CHECKOUT: &str = "--no-checkout";
 
 impl Bisection {
@@ -330,7 +331,7 @@ impl Bisection {
     /// commit that is left to test.
     pub fn log(&self) -> anyhow::Result<String> {
         let log = self.git.ask(&["bisect", "log"])? + "\n";
-        Ok(log.replacen(&format!(" '{NO_CHECKOUT}'"), "", 1))
+        Ok(log.replace(&format!("bisect start '{NO_CHECKOUT}'"), "bisect start"))
     }
 
     fn step(&self, args: &[&str]) -> anyhow::Result<Step> {

@@ -145,7 +145,7 @@ fn sizes_have_a_limit() {
     let file = folder.file("a.heap", dump(1, "3 3072 0x10 0x20"));
     let said = plimsoll(&["show", "--max-size", "50", &file]);
     said.fails(5, "expected a profile of at most 50 bytes, found more");
-    // Eighty megabytes of stacks in less than a hundred kilobytes.
+    // Eighty megabytes of stacks in some two hundred kilobytes.
     let mut bomb = GzEncoder::new(Vec::new(), Compression::best());
     bomb.write_all(b"heap_v2/1\n").unwrap();
     let stacks = "@ 0x1\n  t*: 1: 8 [0: 0]\n".repeat(4_000);
