@@ -8,7 +8,7 @@ use plimsoll_core::Rate;
 use plimsoll_core::report::Report;
 use serde_json::{Value, json};
 
-use crate::project::{PLIMSOLL, Project, Ran, rate, regressed, within};
+use crate::project::{CERTIFICATES, PLIMSOLL, Project, Ran, rate, regressed, within};
 use crate::server::Server;
 use crate::server::state::{CheckRun, Comment, Run, State};
 
@@ -199,7 +199,8 @@ impl Job {
                 command.env(name, value);
             }
         }
-        let output = command.envs(&self.env).envs(step).output().unwrap();
+        command.envs([CERTIFICATES]).envs(&self.env).envs(step);
+        let output = command.output().unwrap();
         self.project.ran(output)
     }
 

@@ -21,13 +21,19 @@ pub(crate) use self::sample::finding;
 
 pub(crate) const PLIMSOLL: &str = env!("CARGO_BIN_EXE_plimsoll");
 pub(crate) const CARGO_PLIMSOLL: &str = env!("CARGO_BIN_EXE_cargo-plimsoll");
+/// Programs that talk TLS read the certificates that they trust at each start, cargo among them.
+/// No test of a project talks TLS, so this is one, and not the hundreds of the system.
+pub(crate) const CERTIFICATES: (&str, &str) = (
+    "SSL_CERT_FILE",
+    concat!(env!("CARGO_MANIFEST_DIR"), "/tests/project/certificate.pem"),
+);
 /// The baseline of the scenario that most tests are about.
 pub(crate) const BASELINE: &str = "baselines/lru_churn.toml";
 pub(crate) const RATE: Rate = rate(1.0, 96.0);
 
 /// What the tests themselves run under is not what they are about.
 const NOT_OURS: &str =
-    "CARGO_BUILD_TARGET_DIR CARGO_TARGET_DIR CI CLICOLOR_FORCE GIT NO_COLOR PLIMSOLL_";
+    "CARGO_BUILD_TARGET_DIR CARGO_TARGET_DIR CI CLICOLOR_FORCE GIT NO_COLOR PLIMSOLL_ SSL_CERT_";
 
 pub(crate) struct Project {
     dir: tempfile::TempDir,
@@ -274,6 +280,7 @@ impl Project {
                 command.env_remove(name);
             }
         }
+        command.envs([CERTIFICATES]);
         command
     }
 
