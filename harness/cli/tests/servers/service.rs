@@ -290,8 +290,17 @@ fn a_lost_session_is_named_by_requests_by_seconds_and_by_its_age() {
     });
     // By requests, as a scenario.
     let project = Project::new(2);
-    let per = ["--for", "20s", "--per", "http_requests_total"];
-    let (text, status) = said(&mut project.watch(&heap, &per));
+    let watched = |time| {
+        let options = ["--for", time, "--per", "http_requests_total"];
+        said(&mut project.watch(&heap, &options))
+    };
+    // While the machine has other things to do, few requests are answered in a short time.
+    let (mut text, mut status) = watched("20s");
+    for longer in ["60s", "180s"] {
+        if status != 1 {
+            (text, status) = watched(longer);
+        }
+    }
     assert_eq!(status, 1, "{text}");
     let place = text.split("\n  in ").nth(1).unwrap_or_default();
     assert!(
