@@ -21,8 +21,9 @@ pub(crate) use self::sample::finding;
 
 pub(crate) const PLIMSOLL: &str = env!("CARGO_BIN_EXE_plimsoll");
 pub(crate) const CARGO_PLIMSOLL: &str = env!("CARGO_BIN_EXE_cargo-plimsoll");
-/// Programs that talk TLS read the certificates that they trust at each start, cargo among them.
-/// No test of a project talks TLS, so this is one, and not the hundreds of the system.
+/// A variable that names a file with one certificate. At each start, cargo and the bot read all
+/// certificates that they trust, and a system has more than a hundred. No test of a project uses
+/// TLS.
 pub(crate) const CERTIFICATES: (&str, &str) = (
     "SSL_CERT_FILE",
     concat!(env!("CARGO_MANIFEST_DIR"), "/tests/project/certificate.pem"),
