@@ -70,6 +70,10 @@ impl Service {
     fn heap(&self) -> String {
         format!("http://{}/debug/pprof/heap", self.address)
     }
+
+    fn has_lost_its_load(&self) -> bool {
+        self.load.as_ref().is_none_or(JoinHandle::is_finished)
+    }
 }
 
 impl Drop for Service {
@@ -341,8 +345,28 @@ fn a_lost_session_is_named_by_requests_by_seconds_and_by_its_age() {
         .unwrap_or_default();
     assert!(first.contains("open_session"), "{text}");
     assert!(text.contains("per hour"), "{text}");
-    let (text, status) = said(&mut plimsoll(&["show", "--ages", &service.heap()]));
-    assert_eq!(status, 0, "{text}");
+    names_by_age(&service);
+}
+
+/// That one dump names the leak.
+#[track_caller]
+fn names_by_age(service: &Service) {
+    let mut asked = 1;
+    // A slow machine has lost few sessions so far, and the dump may be unsure. Then it says when
+    // to take another.
+    let text = loop {
+        let text = says(&mut plimsoll(&["show", "--ages", &service.heap()]), 0, &[]);
+        if text.contains("\nleaks ") || asked == 6 {
+            break text;
+        }
+        assert!(text.contains("; look again at "), "{text}");
+        let twice = 2 * service.answered.load(Ordering::Relaxed);
+        while service.answered.load(Ordering::Relaxed) < twice {
+            assert!(!service.has_lost_its_load(), "the load ended early");
+            thread::sleep(Duration::from_millis(100));
+        }
+        asked += 1;
+    };
     let leaks: Vec<&str> = text.split("\nleaks ").skip(1).collect();
     assert!(
         leaks
