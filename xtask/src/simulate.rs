@@ -7,7 +7,7 @@
     reason = "counts of a model, from positive numbers within its range"
 )]
 mod dumps;
-#[path = "../../harness/core/tests/simulation/model.rs"]
+#[path = "../../harness/core/tests/simulation/model/mod.rs"]
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

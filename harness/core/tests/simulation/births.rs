@@ -24,11 +24,12 @@ pub(crate) fn served(random: &mut Random, kept: Option<u64>) -> (Vec<u64>, Serie
     let at: Vec<u64> = (0..DUMPS).map(|dump| STEP * dump).collect();
     let uptime = at[at.len() - 1];
     let births: Vec<Birth> = (0..220).map_while(Birth::new).collect();
-    let of = |second: u64| births.iter().find(|birth| (second as f64) < birth.end());
+    let of = |second: u64| births[births.partition_point(|birth| birth.end() <= second as f64)];
     let mut levels = vec![0_u64; at.len()];
     let mut alive: BTreeMap<Birth, u64> = BTreeMap::new();
     let start = random.unit();
     for second in 0..uptime {
+        let birth = of(second);
         let wave = (TAU * (start + second as f64 / 2_400.0)).sin();
         for _ in 0..random.poisson(BORN * (1.0 + 0.5 * wave)) {
             let is_kept = kept.is_some_and(|one_of| random.below(one_of) == 0);
@@ -38,12 +39,11 @@ pub(crate) fn served(random: &mut Random, kept: Option<u64>) -> (Vec<u64>, Serie
             } else {
                 second + 1 + life as u64
             };
-            let dumps = at.iter().zip(&mut levels);
-            for (_, level) in dumps.filter(|(at, _)| (second + 1..=end).contains(at)) {
-                *level += 1;
+            for dump in second / STEP + 1..=(end / STEP).min(DUMPS - 1) {
+                levels[dump as usize] += 1;
             }
             if end >= uptime {
-                *alive.entry(*of(second).expect("a birth")).or_default() += 1;
+                *alive.entry(birth).or_default() += 1;
             }
         }
     }
@@ -54,7 +54,7 @@ pub(crate) fn served(random: &mut Random, kept: Option<u64>) -> (Vec<u64>, Serie
         };
         (birth, Generation::of(alive, Estimate::default(), |_| 1.0))
     };
-    let youngest = *of(uptime).expect("a birth");
+    let youngest = of(uptime);
     let judged = judge(&alive.into_iter().map(generation).collect(), youngest);
     let level = |objects: u64| Tally {
         objects,

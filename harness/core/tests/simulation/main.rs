@@ -2,41 +2,24 @@
 //!
 //! Not a proof: a net for rules that would cry wolf, or would sleep.
 
-#[path = "simulation/births.rs"]
-#[expect(
+#![expect(
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,
     clippy::cast_sign_loss,
-    reason = "seconds and counts of a model, which are small"
+    reason = "seconds and counts of a model, from positive numbers within its range"
 )]
+
+mod ages;
 mod births;
-#[path = "simulation/dumps.rs"]
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "counts of a model, from positive numbers within its range"
-)]
 mod dumps;
-#[path = "simulation/model.rs"]
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "counts of a model, from positive numbers within its range"
-)]
 mod model;
-#[path = "simulation/random.rs"]
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "counts of a model, from positive numbers within its range"
-)]
 mod random;
 
 use plimsoll_core::Series;
 use plimsoll_core::dump::SampleInterval;
 use plimsoll_core::growth::{GoesOn, Growth, Trend, Unit};
 
-use self::model::{GROWING, LEAKS, Profiled, SHAPES, Verdicts, simulate, simulate_growing};
+use model::{GROWING, LEAKS, Profiled, SHAPES, Verdicts, simulate, simulate_growing};
 
 /// Runs of each shape where profiles are exact; where they are sampled, a third of them.
 const RUNS: u64 = 225;

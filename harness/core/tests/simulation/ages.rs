@@ -1,23 +1,22 @@
 //! Stacks of many shapes, judged from one dump by the births of their objects: how often is a
 //! healthy one called a leak, and how small a leak is found?
 
-#[path = "simulation/random.rs"]
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "counts of a model, from positive numbers within its range"
-)]
-#[expect(dead_code, reason = "another test draws more kinds of numbers")]
-mod random;
-
 use std::collections::{BTreeMap, HashMap};
+use std::sync::LazyLock;
 
 use plimsoll_core::ages::{Birth, Fate, Generation, judge};
 use plimsoll_core::dump::Estimate;
 
-use self::random::Random;
+use crate::random::Random;
 
 const DAY: f64 = 86_400.0;
+
+static BIRTHS: LazyLock<Vec<Birth>> = LazyLock::new(|| (0..).map_while(Birth::new).collect());
+
+/// The birth of what is allocated at that uptime, in seconds.
+fn birth_at(uptime: f64) -> Birth {
+    BIRTHS[BIRTHS.partition_point(|birth| birth.start() <= uptime) - 1]
+}
 
 /// The objects of one stack, all of which are sampled.
 struct Heap {
@@ -35,16 +34,13 @@ impl Heap {
         }
     }
 
-    fn add(&mut self, at: f64, ever: f64, alive: f64) {
-        let numbers = (0..=220).filter_map(Birth::new);
-        let birth = numbers.take_while(|birth| birth.start() <= at).last();
+    fn add(&mut self, birth: Birth, ever: f64, alive: f64) {
         let estimate = |objects: f64| Estimate {
             objects,
             bytes: 64.0 * objects,
         };
         let ever = estimate(if self.counts_born { ever } else { 0.0 });
-        *self.born.entry(birth.unwrap()).or_default() +=
-            Generation::of(estimate(alive), ever, |_| 1.0);
+        *self.born.entry(birth).or_default() += Generation::of(estimate(alive), ever, |_| 1.0);
     }
 
     /// Objects that are born at random, `rate` each second, of which a share is alive at an age.
@@ -55,7 +51,7 @@ impl Heap {
         alive: impl Fn(f64) -> f64,
     ) {
         const STEPS: u32 = 12;
-        for birth in (0..=220).filter_map(Birth::new) {
+        for birth in BIRTHS.iter().copied() {
             let end = birth.end().min(self.uptime);
             let length = (end - birth.start()) / f64::from(STEPS);
             if length <= 0.0 {
@@ -65,16 +61,14 @@ impl Heap {
                 let at = birth.start() + length * (f64::from(step) + 0.5);
                 let ever = random.poisson(rate(at) * length);
                 let alive = random.binomial(ever, alive(self.uptime - at));
-                self.add(at, ever as f64, alive as f64);
+                self.add(birth, ever as f64, alive as f64);
             }
         }
     }
 
     /// The dump has other stacks, so that its youngest birth is known.
     fn fate(&self) -> Fate {
-        let numbers = (0..=220).filter_map(Birth::new);
-        let youngest = numbers.take_while(|birth| birth.start() <= self.uptime);
-        judge(&self.born, youngest.last().unwrap()).fate
+        judge(&self.born, birth_at(self.uptime)).fate
     }
 }
 
@@ -106,10 +100,10 @@ fn cache(heap: &mut Heap, random: &mut Random, entries: usize, keys: f64, skew: 
         }
     }
     for at in ever {
-        heap.add(at, 1.0, 0.0);
+        heap.add(birth_at(at), 1.0, 0.0);
     }
     for (_, at) in born.into_values() {
-        heap.add(at, 0.0, 1.0);
+        heap.add(birth_at(at), 0.0, 1.0);
     }
 }
 
@@ -164,7 +158,8 @@ const HEALTHY: [Shape; 10] = [
     }),
     ("set-up beside turnover", 0, |heap, random| {
         let objects = random.magnitude(1.0, 1e4);
-        heap.add(random.unit() * 0.03 * heap.uptime, objects, objects.round());
+        let birth = birth_at(random.unit() * 0.03 * heap.uptime);
+        heap.add(birth, objects, objects.round());
         let (rate, life) = (random.magnitude(1e2, 1e5), random.magnitude(1e-6, 0.05));
         let (rate, life) = (rate / heap.uptime, life * heap.uptime);
         heap.turned_over(random, |_| rate, |age| (-age / life).exp());
@@ -175,7 +170,8 @@ const HEALTHY: [Shape; 10] = [
         let objects = random.magnitude(1.0, 1e4).round();
         while at < heap.uptime {
             let is_last = at + period >= heap.uptime;
-            heap.add(at, objects, if is_last { objects } else { 0.0 });
+            let alive = if is_last { objects } else { 0.0 };
+            heap.add(birth_at(at), objects, alive);
             at += period;
         }
     }),
