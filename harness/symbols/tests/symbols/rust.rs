@@ -1,9 +1,7 @@
 //! A Rust program, built in the ways that projects build theirs.
 
-mod support;
-
+use crate::support::Bench;
 use plimsoll_symbols::Options;
-use support::Bench;
 
 const LEGACY: &[&str] = &["-Zunstable-options", "-Csymbol-mangling-version=legacy"];
 const V0: &[&str] = &["-Csymbol-mangling-version=v0"];

@@ -1,5 +1,4 @@
 //! Builds the fixtures, runs them, and asks what their addresses are.
-#![allow(dead_code, reason = "each test file takes what it needs")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;

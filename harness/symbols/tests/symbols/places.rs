@@ -1,14 +1,11 @@
 //! Files that lie elsewhere by now, or are others by now: what a tool at the desk
 //! meets, with a dump from another machine.
-#![cfg(unix)]
-
-mod support;
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
 
+use crate::support::{Bench, HIDDEN, NO_NOTES, Process, has};
 use plimsoll_symbols::{BuildId, Options, build_id};
-use support::{Bench, HIDDEN, NO_NOTES, Process, has};
 
 const WITH_ID: [&str; 2] = ["-g", "-Wl,--build-id=0x0011"];
 

@@ -1,13 +1,11 @@
 //! C programs and libraries: addresses that differ from file offsets, libraries
 //! with and without symbols, files that are not what they were.
 
-mod support;
-
 use std::fs;
 
+use crate::support::{Bench, HIDDEN, NO_NOTES, Process};
 use plimsoll_core::Avma;
 use plimsoll_symbols::{BuildId, MappedFile, Options, build_id, symbolize};
-use support::{Bench, HIDDEN, NO_NOTES, Process};
 
 #[track_caller]
 fn said(process: &Process) -> String {

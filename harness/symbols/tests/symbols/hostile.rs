@@ -1,16 +1,14 @@
 //! Damaged files cost names, and nothing else.
 
-mod support;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::ops::Range;
 use std::path::Path;
 
+use crate::support::Bench;
 use object::{Object, ObjectSection, ObjectSymbol};
 use plimsoll_core::{Avma, SymbolTable};
 use plimsoll_symbols::{MappedFile, Options, symbolize};
-use support::Bench;
 
 /// Deterministic, and enough to spread flips: splitmix64.
 struct Random(u64);

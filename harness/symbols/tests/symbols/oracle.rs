@@ -1,16 +1,14 @@
 //! What `addr2line` says of every address, for programs that mean well.
 
-mod support;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use crate::support::Bench;
 use addr2line::gimli::{self, EndianSlice, RunTimeEndian};
 use object::{Object, ObjectSection};
 use plimsoll_core::Avma;
 use plimsoll_symbols::{MappedFile, Options, symbolize};
-use support::Bench;
 
 /// File and line of each frame, by each address of the code.
 #[track_caller]

@@ -1,12 +1,10 @@
 //! Debug information that is spread over several files: split DWARF, and what
 //! `dwz` moved out.
 
-mod support;
-
 use std::fs;
 
+use crate::support::{Bench, HIDDEN, NO_NOTES, Process, has};
 use plimsoll_symbols::{Options, build_id};
-use support::{Bench, HIDDEN, NO_NOTES, Process, has};
 
 #[track_caller]
 fn check_found(process: &Process, options: &Options, case: &str) {
