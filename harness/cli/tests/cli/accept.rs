@@ -1,12 +1,10 @@
 //! `plimsoll accept`, the real binary over reports made by hand.
 
-mod project;
-
 use insta::assert_snapshot;
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::{Finding, Report, Standing, Subject};
 
-use project::{
+use crate::project::{
     BASELINE, CARGO_PLIMSOLL, Project, RATE, allow, finding, growth, of_test, rate, regressed,
     report, site, stack, unused, within,
 };

@@ -15,7 +15,7 @@ fn no_circle() {
         let src = folder.unwrap().path().join("src");
         let lib = fs::read_to_string(src.join("lib.rs")).unwrap();
         let uses = uses(&src, &lib);
-        if src.starts_with(env!("CARGO_MANIFEST_DIR")) {
+        if src.ends_with("core/src") {
             assert!(uses["judge"].contains("finding"), "{uses:?}");
             assert!(uses["finding"].contains("frame"), "{uses:?}");
         }

@@ -1,8 +1,6 @@
 //! `plimsoll config`: the real binary over projects with settings, the schema over files,
 //! and the docs over the table of settings.
 
-mod project;
-
 use insta::assert_snapshot;
 use jsonschema::Validator;
 use plimsoll_core::report::BuilderSetting;
@@ -10,10 +8,10 @@ use plimsoll_core::settings::{Fallback, KEYS, Layer};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use project::{Project, within};
+use crate::project::{Project, within};
 
-const DOCS: &str = include_str!("../../../docs/settings.md");
-const SCHEMA: &str = include_str!("../../core/schema/plimsoll-toml-v1.schema.json");
+const DOCS: &str = include_str!("../../../../docs/settings.md");
+const SCHEMA: &str = include_str!("../../../core/schema/plimsoll-toml-v1.schema.json");
 
 fn with_two_files() -> Project {
     let project = Project::new();
@@ -231,7 +229,7 @@ fn a_variable_that_is_no_text_is_refused() {
     project.write("baselines/lru_churn.toml", "format = 1\n");
     let odd = OsStr::from_bytes(b"de\xffny");
     for line in [["config", "show"], ["baseline", "check"]] {
-        let mut command = project.command(project::PLIMSOLL);
+        let mut command = project.command(crate::project::PLIMSOLL);
         let output = command.args(line).env("PLIMSOLL_STALE", odd).output();
         let error = "--- 2\nerror: PLIMSOLL_STALE: unexpected value\n  \
              expected `warn` or `deny`\n  found bytes that are not UTF-8\n";

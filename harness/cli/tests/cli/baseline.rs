@@ -1,14 +1,12 @@
 //! `plimsoll baseline`, the real binary over baselines and reports made by hand.
 
-mod project;
-
 use insta::assert_snapshot;
 use plimsoll_core::Rate;
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::{Finding, Report, Standing, Subject};
 use serde_json::Value;
 
-use project::{
+use crate::project::{
     BASELINE, Project, RATE, finding, growth, of_test, rate, report, site, stack, unused, within,
 };
 
@@ -254,7 +252,7 @@ fn what_cannot_be_read() {
 #[cfg(unix)]
 #[test]
 fn what_is_no_file() {
-    let project = Project::with(&[project::regressed("r1", "lru_churn", "main", RATE)]);
+    let project = Project::with(&[crate::project::regressed("r1", "lru_churn", "main", RATE)]);
     let pipe = |path: &str| project.run("mkfifo", &[path], &[]).has(0, &[]);
     std::fs::create_dir_all(project.path("baselines/http++echo.toml")).unwrap();
     pipe(BASELINE);
@@ -392,7 +390,7 @@ fn several_stacks_of_one_allowance() {
 #[test]
 fn json() {
     let project = agreed();
-    let schema = include_str!("../schema/baselines-v1.schema.json");
+    let schema = include_str!("../../schema/baselines-v1.schema.json");
     let schema = jsonschema::validator_for(&serde_json::from_str(schema).unwrap()).unwrap();
     project.write("baselines/newer.toml", "format = 2\n");
     let printed = |command: &str, status: i32| -> Value {

@@ -1,7 +1,4 @@
 //! `plimsoll review`, the real binary on a terminal of its own.
-#![cfg(unix)]
-
-mod project;
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -14,7 +11,7 @@ use insta::assert_snapshot;
 use plimsoll_core::report::{Standing, Subject};
 use rustix::process::{Pid, Signal, kill_process};
 
-use project::{
+use crate::project::{
     BASELINE, PLIMSOLL, Project, RATE, finding, growth, regressed, stack, unused, within,
 };
 
@@ -34,10 +31,10 @@ struct Terminal {
 impl Terminal {
     /// A command line of `plimsoll`.
     fn open(project: &Project, line: &str) -> Terminal {
-        let (keyboard, side) = project::terminal();
+        let (keyboard, side) = crate::project::terminal();
         let end = || Stdio::from(side.try_clone().unwrap());
         let mut command = project.command(PLIMSOLL);
-        project::say(command.env("NO_COLOR", "1"), line.split(' '));
+        crate::project::say(command.env("NO_COLOR", "1"), line.split(' '));
         command.stdin(end()).stdout(end()).stderr(end());
         let child = command.spawn().unwrap();
         let mut screen = keyboard.try_clone().unwrap();

@@ -1,13 +1,11 @@
 //! `plimsoll completions` and `plimsoll man`, and what a shell makes of them.
 
-mod project;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::Command;
 
-use project::Project;
+use crate::project::Project;
 
 /// The commands, as the first page of the manual lists them.
 const COMMANDS: [&str; 6] = [

@@ -1,12 +1,10 @@
 //! `plimsoll merge`, the real binary over reports made by hand.
 
-mod project;
-
 use insta::assert_snapshot;
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::{Report, json};
 
-use project::{Project, RATE, regressed, report, within};
+use crate::project::{Project, RATE, regressed, report, within};
 
 /// Leaves a shard's report as its runner would.
 fn leave(project: &Project, shard: &str, report: &Report) {

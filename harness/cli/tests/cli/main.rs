@@ -1,0 +1,15 @@
+//! The commands of the desk, as somebody types them. One program, because each one that is linked
+//! takes a second.
+
+mod accept;
+mod baseline;
+mod config;
+mod documented;
+mod merge;
+mod modules;
+#[path = "../project/mod.rs"]
+mod project;
+mod report;
+#[cfg(unix)]
+mod review;
+mod shell;
