@@ -21,6 +21,7 @@ mod tls;
 mod watch;
 
 use std::fs;
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -95,6 +96,32 @@ fn watched_until(enough: impl Fn() -> bool, arguments: &[&str]) -> (String, i32)
         thread::sleep(Duration::from_millis(10));
     }
     told(watch.wait_with_output().unwrap())
+}
+
+/// What a command that watches for so long said, and its status. In a short time little happens
+/// on a machine that has other things to do, so it is given longer ones until it ends so.
+fn given_time<const N: usize>(
+    times: [&str; N],
+    status: i32,
+    watch: impl Fn(&str) -> Command,
+) -> (String, i32) {
+    let mut told = None;
+    for time in times {
+        let ended = told.insert(said(&mut watch(time)));
+        if ended.1 == status {
+            break;
+        }
+    }
+    told.expect("a time")
+}
+
+/// A free port of this program's own; of each number there is one at most. The system gives none
+/// below 32,768 to anybody who does not ask for it.
+fn own_port(number: u32) -> u16 {
+    let first = 20_000 + (std::process::id() * 8 + number) % 10_000;
+    let mut ports = (u16::try_from(first).unwrap()..32_000).step_by(8);
+    let port = ports.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok());
+    port.expect("a free port")
 }
 
 /// As Ctrl-C does. It must not have been waited for: its number may be another's then.

@@ -60,10 +60,6 @@ impl Server {
             .expect("a server that listens");
         Server { child, address }
     }
-
-    pub(crate) fn port(&self) -> u16 {
-        self.address.rsplit(':').next().unwrap().parse().unwrap()
-    }
 }
 
 impl Drop for Server {

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::{plimsoll, said};
+use crate::{own_port, plimsoll, said};
 
 /// Commands that are sent at once, half of them to each side.
 const BATCH: usize = 500;
@@ -27,9 +27,7 @@ struct Redis {
 impl Redis {
     /// `None` if there is no redis on this machine.
     fn start(folder: &Path) -> Option<Redis> {
-        let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let port = free.local_addr().unwrap().port();
-        drop(free);
+        let port = own_port(4);
         let prefix = folder.join("jeprof");
         let conf = format!(
             "prof:true,lg_prof_sample:12,lg_prof_interval:20,prof_prefix:{}",

@@ -15,7 +15,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use crate::fake::{Fake, whole};
-use crate::{plimsoll, says};
+use crate::{ends, given_time, plimsoll, says, watched};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Profiler {
@@ -465,7 +465,7 @@ fn the_commands_of_the_page_find_a_leak() {
         for (command, system) in commands.into_iter().zip(&SYSTEMS) {
             scope.spawn(move || {
                 let servers = system.start(Active);
-                let mut short = command.replace("--for 1h", "--for 3s").replace('\'', "");
+                let mut short = command.replace('\'', "");
                 for (port, server) in &servers {
                     short = short.replace(&format!("localhost:{port}"), &server.address);
                 }
@@ -477,7 +477,12 @@ fn the_commands_of_the_page_find_a_leak() {
                     None => "hour",
                 };
                 let expected = ["1 stack keeps growing", &format!(" per {unit}")];
-                says(&mut plimsoll(&arguments), 1, &expected);
+                assert!(short.contains("--for 1h"), "{command}");
+                let told = given_time(["3s", "15s", "60s"], 1, |time| {
+                    let short = short.replace("--for 1h", &format!("--for {time}"));
+                    plimsoll(&short.split(' ').collect::<Vec<_>>())
+                });
+                ends(told, 1, &expected);
             });
         }
     });
@@ -504,22 +509,15 @@ fn no_objects_are_inconclusive() {
         .unwrap();
     let servers = system.start(Inactive);
     let address = &servers[&8040].address;
-    let watch = [
-        "watch",
-        "--from",
-        "starrocks",
-        address,
-        "--every",
-        "50ms",
-        "--for",
-        "300ms",
-    ];
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = ["--from", "starrocks", address];
+    let told = watched(2, "50ms", folder.path(), &arguments);
     let expected = [
         "no live objects: start the backend",
         "inconclusive: ",
         "nothing was measured",
     ];
-    says(&mut plimsoll(&watch), 3, &expected);
+    ends(told, 3, &expected);
 }
 
 #[test]

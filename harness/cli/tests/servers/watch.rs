@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::fake::{Fake, whole};
 use crate::real::{Mode, Server};
 use crate::series::assert_fits_the_schema;
-use crate::{ends, interrupt, plimsoll, says, watched};
+use crate::{ends, given_time, interrupt, own_port, plimsoll, says, watched, watched_until};
 
 /// `plimsoll watch`, so long and so often.
 fn watch(every: &str, length: &str, arguments: &[&str]) -> Command {
@@ -83,19 +83,26 @@ fn growth_by_a_counter() {
     let url = server.url("/heap");
     let folder = tempfile::tempdir().unwrap();
     let dumps = folder.path().to_str().unwrap();
-    let per = |counter: &str, more: &[&str]| {
-        let arguments = ["watch", &url, "--per", counter, "--for", "3s"];
+    let per_for = |time: &str, counter: &str, more: &[&str]| {
+        let arguments = ["watch", &url, "--per", counter, "--for", time];
         plimsoll(&[&arguments, more].concat())
     };
+    let per = |counter: &str, more: &[&str]| per_for("3s", counter, more);
+    let times = ["3s", "15s", "60s"];
     let counter = r#"http_requests_total{code="200"}"#;
     let said = [" per http_requests_total{code=\"200\"}, linear: main;leak"];
-    says(&mut per(counter, &["--out", dumps]), 1, &said);
+    let told = given_time(times, 1, |time| {
+        let _ = fs::remove_dir_all(dumps);
+        per_for(time, counter, &["--out", dumps])
+    });
+    ends(told, 1, &said);
     let kept = [
         "per http_requests_total_code__200__",
         "linear      yes  main;leak",
     ];
     says(&mut plimsoll(&["compare", dumps]), 0, &kept);
-    says(&mut per(counter, &["--allow", "100"]), 0, &["within"]);
+    let allowed = |time: &str| per_for(time, counter, &["--allow", "100"]);
+    ends(given_time(times, 0, allowed), 0, &["within"]);
 
     // What is wrong at first is not waited for.
     let close = "did you mean `http_requests_total`?";
@@ -114,7 +121,7 @@ fn growth_by_a_counter() {
     says(&mut per(counter, &["--every", "1s"]), 2, &["--every"]);
 }
 
-/// Gains more with every dump; the fourth of them is none.
+/// Doubles with every dump, however late; the fourth of them is none.
 #[test]
 fn a_dump_that_is_missing() {
     let asked = AtomicU32::new(0);
@@ -123,7 +130,10 @@ fn a_dump_that_is_missing() {
         let answer = match dump {
             3 => whole("503 Service Unavailable", "", b"busy"),
             _ => {
-                let body = format!("main;leak {}\nmain;cache 50000\n", 4_096 * dump.pow(2));
+                let body = format!(
+                    "main;leak {}\nmain;cache 50000\n",
+                    4_096_u64 << dump.min(40)
+                );
                 whole("200 OK", "", body.as_bytes())
             }
         };
@@ -144,7 +154,9 @@ fn a_condition() {
     let watch = |condition: &str| watch("100ms", "400ms", &[&url, "--fail-on", condition]);
     // What is kept nowhere has no path.
     let first = " from dump 1 of http://127.0.0.1";
-    says(&mut watch("growth > 1MiB"), 0, &[first]);
+    let arguments = [&url, "--every", "100ms", "--fail-on", "growth > 1MiB"];
+    let told = watched_until(|| server.requests().len() >= 6, &arguments);
+    ends(told, 0, &[first]);
     let asked = server.requests().len();
     let why = "expected a profile with inuse_objects";
     says(&mut watch("growth > 1 object"), 2, &[why]);
@@ -156,8 +168,9 @@ fn a_condition() {
 fn a_server_that_is_started_again() {
     let folder = tempfile::tempdir().unwrap();
     let dumps = folder.path().to_str().unwrap();
-    let server = Server::start(Mode::Leaking);
-    let (port, address) = (server.port(), server.address.clone());
+    let port = own_port(3);
+    let server = Server::start_at(Mode::Leaking, port);
+    let address = server.address.clone();
     let mut watched = watch(
         "200ms",
         "1h",
@@ -197,7 +210,17 @@ fn ctrl_c_is_the_end_of_it() {
     assert_eq!(ended.status.code(), Some(0), "{text}");
     assert!(text.contains("no stack keeps growing"), "{text}");
 
-    let few = "too few to tell a leak";
-    says(&mut watch("100ms", "200ms", &[&url]), 3, &[few]);
+    // Two dumps, and no more.
+    let asked = AtomicU32::new(0);
+    let busy = Fake::new(move |_, stream| {
+        let answer = match asked.fetch_add(1, Ordering::Relaxed) {
+            0 | 1 => whole("200 OK", "", b"main;cache 50000\n"),
+            _ => whole("503 Service Unavailable", "", b"busy"),
+        };
+        let _ = stream.write_all(&answer);
+    });
+    let arguments = [&busy.url("/"), "--every", "100ms"];
+    let told = watched_until(|| busy.requests().len() >= 4, &arguments);
+    ends(told, 3, &["too few to tell a leak"]);
     says(&mut watch("100ms", "10ms", &[&url]), 2, &[]);
 }
