@@ -7,7 +7,8 @@ use plimsoll_core::report::{Finding, Report, Standing, Subject};
 use serde_json::Value;
 
 use crate::project::{
-    BASELINE, Project, RATE, finding, growth, of_test, rate, report, site, stack, unused, within,
+    self, BASELINE, Project, RATE, finding, growth, of_test, rate, report, site, stack, unused,
+    within,
 };
 
 const PUT: &str = "\
@@ -252,7 +253,7 @@ fn what_cannot_be_read() {
 #[cfg(unix)]
 #[test]
 fn what_is_no_file() {
-    let project = Project::with(&[crate::project::regressed("r1", "lru_churn", "main", RATE)]);
+    let project = Project::with(&[project::regressed("r1", "lru_churn", "main", RATE)]);
     let pipe = |path: &str| project.run("mkfifo", &[path], &[]).has(0, &[]);
     std::fs::create_dir_all(project.path("baselines/http++echo.toml")).unwrap();
     pipe(BASELINE);

@@ -8,7 +8,7 @@ use plimsoll_core::settings::{Fallback, KEYS, Layer};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use crate::project::{Project, within};
+use crate::project::{PLIMSOLL, Project, within};
 
 const DOCS: &str = include_str!("../../../../docs/settings.md");
 const SCHEMA: &str = include_str!("../../../core/schema/plimsoll-toml-v1.schema.json");
@@ -229,7 +229,7 @@ fn a_variable_that_is_no_text_is_refused() {
     project.write("baselines/lru_churn.toml", "format = 1\n");
     let odd = OsStr::from_bytes(b"de\xffny");
     for line in [["config", "show"], ["baseline", "check"]] {
-        let mut command = project.command(crate::project::PLIMSOLL);
+        let mut command = project.command(PLIMSOLL);
         let output = command.args(line).env("PLIMSOLL_STALE", odd).output();
         let error = "--- 2\nerror: PLIMSOLL_STALE: unexpected value\n  \
              expected `warn` or `deny`\n  found bytes that are not UTF-8\n";

@@ -1,5 +1,5 @@
-//! The commands of the desk, as somebody types them. One program, because each one that is linked
-//! takes a second.
+//! The commands of the desk, as somebody types them, and what holds for all pages and crates. One
+//! program, because each one that is linked takes a second.
 
 mod accept;
 mod baseline;

@@ -7,8 +7,8 @@ use plimsoll_core::report::{Report, Standing, Subject, Survivors};
 use serde_json::Value;
 
 use crate::project::{
-    CARGO_PLIMSOLL, Project, RATE, Ran, of_test, rate, regressed, report, sample, set_time, stack,
-    unused, within,
+    self, CARGO_PLIMSOLL, Project, RATE, Ran, of_test, rate, regressed, report, sample, set_time,
+    stack, unused, within,
 };
 
 #[test]
@@ -518,7 +518,7 @@ fn colours_where_they_are_wanted() {
 /// `plimsoll report`, whose standard output that is.
 #[cfg(unix)]
 fn printed_to(project: &Project, to: impl Into<std::process::Stdio>) -> Ran {
-    let mut command = project.command(crate::project::PLIMSOLL);
+    let mut command = project.command(project::PLIMSOLL);
     let output = command.arg("report").stdout(to).output();
     project.ran(output.unwrap())
 }
@@ -541,7 +541,7 @@ fn what_is_no_file_is_written_to_and_not_replaced() {
     let to = |output: &str, redirect: &str| {
         let script = format!("\"$0\" report --output {output} {redirect}");
         project
-            .run("sh", &["-c", &script, crate::project::PLIMSOLL], &[])
+            .run("sh", &["-c", &script, project::PLIMSOLL], &[])
             .has(0, &[]);
     };
     project.run("mkfifo", &["pipe"], &[]).has(0, &[]);

@@ -12,7 +12,7 @@ use plimsoll_core::report::{Standing, Subject};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::project::{
-    BASELINE, PLIMSOLL, Project, RATE, finding, growth, regressed, stack, unused, within,
+    self, BASELINE, PLIMSOLL, Project, RATE, finding, growth, regressed, stack, unused, within,
 };
 
 /// Longer than any machine takes to answer.
@@ -31,10 +31,10 @@ struct Terminal {
 impl Terminal {
     /// A command line of `plimsoll`.
     fn open(project: &Project, line: &str) -> Terminal {
-        let (keyboard, side) = crate::project::terminal();
+        let (keyboard, side) = project::terminal();
         let end = || Stdio::from(side.try_clone().unwrap());
         let mut command = project.command(PLIMSOLL);
-        crate::project::say(command.env("NO_COLOR", "1"), line.split(' '));
+        project::say(command.env("NO_COLOR", "1"), line.split(' '));
         command.stdin(end()).stdout(end()).stderr(end());
         let child = command.spawn().unwrap();
         let mut screen = keyboard.try_clone().unwrap();

@@ -14,7 +14,7 @@ const DAY: f64 = 86_400.0;
 static BIRTHS: LazyLock<Vec<Birth>> = LazyLock::new(|| (0..).map_while(Birth::new).collect());
 
 /// The birth of what is allocated at that uptime, in seconds.
-fn birth_at(uptime: f64) -> Birth {
+pub(crate) fn birth_at(uptime: f64) -> Birth {
     BIRTHS[BIRTHS.partition_point(|birth| birth.start() <= uptime) - 1]
 }
 

@@ -8,6 +8,7 @@ use plimsoll_core::ages::{Birth, Generation, Stays, judge};
 use plimsoll_core::dump::Estimate;
 use plimsoll_core::{Series, Tally};
 
+use crate::ages::birth_at;
 use crate::random::Random;
 
 /// Seconds from one dump to the next, and the number of dumps.
@@ -23,13 +24,11 @@ const LIFE: f64 = 30.0;
 pub(crate) fn served(random: &mut Random, kept: Option<u64>) -> (Vec<u64>, Series, Option<Stays>) {
     let at: Vec<u64> = (0..DUMPS).map(|dump| STEP * dump).collect();
     let uptime = at[at.len() - 1];
-    let births: Vec<Birth> = (0..220).map_while(Birth::new).collect();
-    let of = |second: u64| births[births.partition_point(|birth| birth.end() <= second as f64)];
     let mut levels = vec![0_u64; at.len()];
     let mut alive: BTreeMap<Birth, u64> = BTreeMap::new();
     let start = random.unit();
     for second in 0..uptime {
-        let birth = of(second);
+        let birth = birth_at(second as f64);
         let wave = (TAU * (start + second as f64 / 2_400.0)).sin();
         for _ in 0..random.poisson(BORN * (1.0 + 0.5 * wave)) {
             let is_kept = kept.is_some_and(|one_of| random.below(one_of) == 0);
@@ -54,7 +53,7 @@ pub(crate) fn served(random: &mut Random, kept: Option<u64>) -> (Vec<u64>, Serie
         };
         (birth, Generation::of(alive, Estimate::default(), |_| 1.0))
     };
-    let youngest = of(uptime);
+    let youngest = birth_at(uptime as f64);
     let judged = judge(&alive.into_iter().map(generation).collect(), youngest);
     let level = |objects: u64| Tally {
         objects,
