@@ -7,9 +7,7 @@ use plimsoll_core::{Avma, SourceFrame, SymbolTable};
 use crate::BuildId;
 use crate::bytes::{Bytes, ReadError};
 use crate::debug_file::{Places, SplitOffFiles};
-use crate::dwarf::{
-    Dwarf, DwarfError, Finder, Frames, PackageSections, RawFrame, SectionSet, Sections,
-};
+use crate::dwarf::{Dwarf, DwarfError, Frames, PackageSections, RawFrame, SectionSet, Sections};
 use crate::image::Image;
 use crate::mapping::{MappedFile, Mappings};
 use crate::symbol_index::SymbolIndex;
@@ -30,11 +28,12 @@ pub struct Options {
     ///
     /// If this is empty, no debug file is looked for, not even beside a file. Inlined frames
     /// are part of a stack's identity, and would otherwise depend on what a machine has
-    /// installed.
+    /// installed. If not, each file's debug information is looked for by build ID and by debug
+    /// link. Also looked for is what `dwz` moved out of the file.
     ///
-    /// If not, each file's debug information is looked for by build ID and by debug link. Also
-    /// looked for is what `dwz` moved out of the file, and what split DWARF left in `.dwo`
-    /// files and `.dwp` packages.
+    /// `.dwo` files and `.dwp` packages, in which a compiler puts debug information (split
+    /// DWARF), are a part of the build. So they are always read: where the program says that
+    /// they are, beside it, or in one of these directories.
     pub debug_directories: Vec<PathBuf>,
     /// Whether to read a file that is known to differ from the one that was mapped, with a
     /// note.
@@ -233,7 +232,7 @@ impl File<'_> {
         let svmas = addresses.iter();
         let svmas = svmas.filter_map(|(address, mapping)| svma_of(*address, mapping));
         let svmas: Vec<u64> = BTreeSet::from_iter(svmas).into_iter().collect();
-        let package = elsewhere.then(|| places.package(debug_path)).flatten();
+        let package = places.package(debug_path);
         let package = package.as_ref().and_then(|bytes| {
             let image = Image::parse(bytes).ok()?;
             PackageSections::load(&image.object).ok()
@@ -242,8 +241,7 @@ impl File<'_> {
             places: &places,
             package: package.as_ref().and_then(|package| package.package().ok()),
         };
-        let finder: Option<&dyn Finder> = if elsewhere { Some(&split_off) } else { None };
-        let frames = dwarf.as_ref().map(|dwarf| dwarf.frames(&svmas, finder));
+        let frames = dwarf.as_ref().map(|dwarf| dwarf.frames(&svmas, &split_off));
         let is_mini = mini_debug_info::is_in(names_image);
         let mini = is_mini.then(|| mini_debug_info::unpack(names_image));
         let mini = mini.flatten();
@@ -441,13 +439,9 @@ impl File<'_> {
         let note = match trouble {
             None => return,
             Some(Trouble::Damaged(err)) => self.damaged(&err),
-            Some(Trouble::Split) => {
-                let but = match self.options.debug_directories.is_empty() {
-                    true => "are not read",
-                    false => "were not found",
-                };
-                format!("some debug information of {name} is in separate .dwo files, which {but}")
-            }
+            Some(Trouble::Split) => format!(
+                "some debug information of {name} is in separate .dwo files, which were not found"
+            ),
         };
         table.note(note);
     }
@@ -493,8 +487,7 @@ impl Names<'_, '_> {
             Some(Ok(found)) => (&found.frames[..], found.split.then_some(Trouble::Split)),
             Some(Err(err)) => (&[][..], Some(Trouble::Damaged(*err))),
         };
-        let physical = frames.split_last();
-        if let Some((physical, inlined)) = physical
+        if let Some((physical, inlined)) = frames.split_last()
             && let Some(function) = &physical.function
         {
             // With `debug = "line-tables-only"`, DWARF says `push` where the symbol table says
@@ -512,15 +505,10 @@ impl Names<'_, '_> {
             });
             return Lookup::Full(inlined.chain([at_source(full, physical)]).collect());
         }
-        // The unit may have lines but no functions, so the frame has at least a line.
+        // A line of an entry without a name may be that of a function that was inlined into the
+        // symbol's.
         match self.symbol(svma, None) {
-            Some(function) => {
-                let frame = match physical {
-                    Some((physical, _)) => at_source(function, physical),
-                    None => SourceFrame::named(function),
-                };
-                Lookup::Symbol(frame, trouble)
-            }
+            Some(function) => Lookup::Symbol(SourceFrame::named(function), trouble),
             None => Lookup::Nothing(trouble),
         }
     }

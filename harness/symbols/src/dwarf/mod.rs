@@ -323,7 +323,7 @@ impl<'a> Dwarf<'a> {
     pub(crate) fn frames(
         &self,
         svmas: &[u64],
-        finder: Option<&dyn Finder>,
+        finder: &dyn Finder,
     ) -> Vec<Result<Frames, DwarfError>> {
         let mut found: Vec<Result<Frames, DwarfError>> = vec![Ok(Frames::default()); svmas.len()];
         let own = Origin {
@@ -386,7 +386,7 @@ impl<'a> Dwarf<'a> {
         index: usize,
         svmas: &[u64],
         names: &mut Names<'f, 'a>,
-        finder: Option<&dyn Finder>,
+        finder: &dyn Finder,
         said: &mut Said,
     ) -> Result<(), DwarfError> {
         let budget = &self.budget;
@@ -398,9 +398,7 @@ impl<'a> Dwarf<'a> {
                 directory: unit.unit.comp_dir.map(|directory| directory.slice()),
                 name: unit.dwo_name(&self.dwarf, budget)?.map(|name| name.slice()),
             };
-            match finder.and_then(|finder| {
-                self.split_off(unit.skeleton(), &split_off, finder, svmas, &mut lines, said)
-            }) {
+            match self.split_off(unit.skeleton(), &split_off, finder, svmas, &mut lines, said) {
                 Some(result) => return result,
                 None => said.split = true,
             }
@@ -509,12 +507,8 @@ impl Said {
             let location = lines.location(index);
             *said = match at {
                 Some(at) => frames(at, functions, location, lines, &mut name, budget),
-                // The unit may have lines but no functions, so the frame has at least a line.
-                None => Ok(Vec::from_iter(location.map(|(file, line)| RawFrame {
-                    function: None,
-                    file,
-                    line,
-                }))),
+                // A line without a function may be that of a function that was inlined.
+                None => Ok(Vec::new()),
             };
         }
     }
