@@ -18,7 +18,9 @@ fn fold(criterion: &mut Criterion) {
             bencher.iter(|| {
                 // As in the front, each address is looked up and normalised once.
                 let folder = Folder::new(black_box(&table), &normalization);
-                let frames = stacks.iter().map(|stack| folder.fold(stack).frames.len());
+                let frames = stacks
+                    .iter()
+                    .map(|stack| folder.fold(stack).trace.frames.len());
                 frames.sum::<usize>()
             });
         });

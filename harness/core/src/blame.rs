@@ -31,18 +31,21 @@ pub use self::packages::Packages;
 pub use self::plumbing::is_plumbing;
 pub use self::source::SourceFiles;
 use crate::Frame;
-use crate::fold::{crate_of, package_of_file};
+use crate::fold::{self, Trace, crate_of, package_of_file, version_of_file};
 use crate::required::required;
 
 /// The place to blame for a stack.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Blame {
-    /// The frame nearest to the allocation that is not plumbing.
-    pub at: Frame,
-    /// The function of a dependency that [`caller`](Blame::caller) called and that led to `at`.
-    /// `None` if it is `at`. If there is no caller, it is the one that ran `at`, a function of the
-    /// reader, and may keep what that returns.
+    /// The frame nearest to the allocation that is not plumbing. `None` if no function is known
+    /// but those of the harness and the standard library; then [`origin`](Blame::origin) says
+    /// where that was.
+    #[serde(deserialize_with = "required")]
+    pub at: Option<Frame>,
+    /// The function of a dependency that the reader's own code called and that led to `at`.
+    /// `None` if it is `at`. If `at` is the reader's own, it is the function that ran `at`, and may
+    /// keep what that returns.
     #[serde(deserialize_with = "required")]
     pub called: Option<Frame>,
     /// The reader's own frame that is nearest to the allocation. `None` if it is `at`, or if
@@ -54,13 +57,30 @@ pub struct Blame {
     /// have this key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Frame>,
-    /// The crate whose thread or task it is, if no frame is the reader's or may be.
+    /// Where the stack begins, if no frame is the reader's own. `None` if the stack does not
+    /// tell. Reports of older versions do not have this key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
+    /// The crate whose thread or task it is, if the stack begins in a thread and no frame is the
+    /// reader's or may be.
     #[serde(deserialize_with = "required")]
     pub thread_of: Option<String>,
     /// The reader's own dependency that needs that crate. `None` if it is the crate itself, or
-    /// if it is not known.
+    /// if it is not certain.
     #[serde(deserialize_with = "required")]
     pub needed_by: Option<String>,
+}
+
+/// Where a stack begins.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// In an iteration of the workload of the scenario with this name.
+    Workload(String),
+    /// In the setup of the workload of the scenario with this name.
+    Setup(String),
+    /// In a thread.
+    Thread,
 }
 
 /// Whose code a frame is.
@@ -75,22 +95,52 @@ enum Owner {
 }
 
 impl Blame {
-    /// Finds the place to blame for a folded stack, whose frames are given leaf first. Returns
-    /// `None` for a stack without frames.
+    /// Finds the place to blame for a folded stack of a scenario. Returns `None` for a stack
+    /// without frames.
     ///
     /// The functions of the place have their types, if `sources` has the files of methods that
     /// the debug information gives no type.
-    pub fn of(frames: &[Frame], packages: &Packages, sources: &SourceFiles<'_>) -> Option<Blame> {
+    pub fn of(
+        trace: &Trace,
+        scenario: &str,
+        packages: &Packages,
+        sources: &SourceFiles<'_>,
+    ) -> Option<Blame> {
+        let frames = trace.frames.as_slice();
+        if frames.is_empty() {
+            return None;
+        }
         let owner = |frame: &Frame| owner(frame, packages);
         let own = frames
             .iter()
             .position(|frame| owner(frame) == Owner::Reader);
-        let foreign = &frames[..own.unwrap_or(frames.len())];
-        let at = nearest(foreign, own.is_some())
-            // All of it is plumbing: a runtime that the reader calls by its internals, or C.
-            .or(foreign.len().checked_sub(1))
-            .or(own)?;
-        let called = own.and_then(|_| {
+        let origin = trace.origin.filter(|_| own.is_none());
+        let origin = origin.map(|origin| match origin {
+            fold::Origin::Iteration => Origin::Workload(scenario.to_owned()),
+            fold::Origin::Setup => Origin::Setup(scenario.to_owned()),
+            fold::Origin::Thread => Origin::Thread,
+        });
+        // The reader's own code calls what is left of such a stack, and is inlined.
+        let is_of_workload = matches!(origin, Some(Origin::Workload(_) | Origin::Setup(_)));
+        let mut foreign = &frames[..own.unwrap_or(frames.len())];
+        while let Some((last, rest)) = foreign.split_last()
+            && (is_harness(last) || is_of_workload && is_std_copy(last, packages))
+        {
+            foreign = rest;
+        }
+        let is_called_by_reader = own.is_some() || is_of_workload;
+        let at = nearest(foreign, is_called_by_reader)
+            // All of it is plumbing: a runtime that the reader calls by its internals, or C. A
+            // loop only runs what it was given.
+            .or_else(|| {
+                let is_loop = |frame: &Frame| plumbing::is_loop(&frame.function);
+                let end = foreign.iter().position(is_loop);
+                end.filter(|end| *end > 0)
+                    .unwrap_or(foreign.len())
+                    .checked_sub(1)
+            })
+            .or(own);
+        let called = is_called_by_reader.then_some(()).and_then(|()| {
             let is_called = |place: &usize| {
                 owner(&foreign[*place]) == Owner::Dependency && is_named(foreign, *place)
             };
@@ -115,20 +165,26 @@ impl Blame {
         };
         let called = called.or_else(|| (own == Some(0)).then(ran)?);
         // Without debug information, the reader's own frame may be one of an unknown crate.
-        let may_be_own =
-            |frame: &Frame| owner(frame) == Owner::Other && crate_of(&frame.function).is_some();
+        let may_be_own = |frame: &Frame| {
+            let is_unknown = owner(frame) == Owner::Other && !is_std_copy(frame, packages);
+            is_unknown && crate_of(&frame.function).is_some()
+        };
         let theirs = || {
             let frames = frames.iter().rev();
             frames.filter(|frame| owner(frame) == Owner::Dependency)
         };
-        let thread_of = match own.is_some() || frames.iter().any(may_be_own) {
-            true => None,
+        let thread_of = match origin == Some(Origin::Thread) && !frames.iter().any(may_be_own) {
             // A runtime's thread runs whatever it is given: the task's crate says more.
-            false => theirs()
+            true => theirs()
                 .find(|frame| !is_plumbing(&frame.function))
-                .or_else(|| theirs().next())
-                .and_then(|frame| crate_of(&frame.function)),
+                .or_else(|| theirs().next()),
+            false => None,
         };
+        let krate = thread_of.and_then(|frame| crate_of(&frame.function));
+        let needed_by = krate.and_then(|krate| {
+            let file = thread_of.and_then(|frame| frame.file.as_deref());
+            packages.direct_that_needs(krate, file.and_then(version_of_file))
+        });
         let named = |place: usize| match sources.name(&frames[place]) {
             Some(function) => Frame {
                 function,
@@ -137,28 +193,38 @@ impl Blame {
             None => closure::named(frames, place),
         };
         let other_than_at = |place: Option<usize>| {
-            let place = place.filter(|place| frames[*place] != frames[at]);
+            let place = place.filter(|place| at.is_none_or(|at| frames[*place] != frames[at]));
             place.map(named)
         };
-        let by = || {
+        let by = at.filter(|at| is_c(&frames[*at])).and_then(|at| {
             let is_rust = |place: &usize| !is_c(&frames[*place]) && is_named(foreign, *place);
             (at + 1..foreign.len()).find(is_rust)
-        };
-        let by = if is_c(&frames[at]) { by() } else { None };
+        });
         Some(Blame {
             by: other_than_at(by.filter(|_| by != called)),
-            at: named(at),
+            at: at.map(named),
             called: other_than_at(called),
             caller: other_than_at(own),
-            thread_of: thread_of.map(str::to_owned),
-            needed_by: thread_of.and_then(|krate| packages.direct_that_needs(krate)),
+            origin,
+            thread_of: krate.map(str::to_owned),
+            needed_by,
         })
+    }
+
+    /// Returns whether a line of the reader's own code is known.
+    pub(crate) fn has_line(&self) -> bool {
+        let own = self
+            .caller
+            .as_ref()
+            .or(self.at.as_ref())
+            .filter(|_| self.origin.is_none());
+        own.is_some_and(|own| own.line.is_some())
     }
 
     /// Returns the frames that it names.
     pub fn frames(&self) -> impl Iterator<Item = &Frame> {
-        let others = [&self.by, &self.called, &self.caller];
-        std::iter::once(&self.at).chain(others.into_iter().flatten())
+        let frames = [&self.at, &self.by, &self.called, &self.caller];
+        frames.into_iter().flatten()
     }
 
     /// Returns whether a frame of the stack is the one that is blamed as `blamed`.
@@ -171,8 +237,12 @@ impl Blame {
     pub fn common(blames: impl IntoIterator<Item = Blame>) -> Option<Blame> {
         blames.into_iter().map(Some).reduce(|one, other| {
             let (mut one, other) = (one?, other?);
-            if one.at.function != other.at.function {
+            let function = |blame: &Blame| blame.at.as_ref().map(|at| at.function.clone());
+            if function(&one) != function(&other) {
                 return None;
+            }
+            if one.origin != other.origin {
+                one.origin = None;
             }
             if one.caller != other.caller {
                 one.caller = None;
@@ -189,6 +259,29 @@ impl Blame {
             Some(one)
         })?
     }
+}
+
+/// Returns whether a frame is the harness's own: nothing of the harness is to blame.
+fn is_harness(frame: &Frame) -> bool {
+    crate_of(&frame.function) == Some("plimsoll")
+}
+
+/// Crates that the standard library has copies of, under the same names.
+const STD_COPIES: [&str; 7] = [
+    "addr2line",
+    "gimli",
+    "hashbrown",
+    "memchr",
+    "miniz_oxide",
+    "object",
+    "rustc_demangle",
+];
+
+/// Returns whether a frame is of such a copy, as far as can be known: no file names the package,
+/// and the reader's own packages do not call a crate of this name.
+fn is_std_copy(frame: &Frame, packages: &Packages) -> bool {
+    let krate = crate_of(&frame.function).filter(|krate| STD_COPIES.contains(krate));
+    frame.file.is_none() && krate.is_some_and(|krate| !packages.is_needed_by_own(krate))
 }
 
 /// Returns whose code a frame is.
@@ -211,7 +304,9 @@ fn owner(frame: &Frame, packages: &Packages) -> Owner {
         }
     }
     match krate {
+        _ if is_harness(frame) => Owner::Other,
         Some(krate) if is_own(krate) => Owner::Reader,
+        _ if is_std_copy(frame, packages) => Owner::Other,
         Some(krate) if packages.is_foreign(krate) => Owner::Dependency,
         // A test target, or a library with another name than its package.
         _ if file.is_some_and(|file| file.ends_with(".rs")) => Owner::Reader,

@@ -6,11 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::baseline::{Need, is_twice_the_need};
 use crate::blame::{Blame, Packages, SourceFiles};
+use crate::fold::{self, Trace};
 use crate::ladder::RUNGS_TO_RISE;
 use crate::required::required;
 use crate::verdict::Verdict;
 use crate::words::words;
-use crate::{FoldedStack, Frame, Law, Rate, Tally, fold};
+use crate::{FoldedStack, Frame, Lacks, Law, Rate, Tally};
 
 /// Something that a person should know about.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -36,6 +37,10 @@ pub struct Finding {
     /// The law of its bytes. They count as stepped even if only a part of them grows in steps,
     /// such as the spare room of a list beside its elements.
     pub bytes_law: Law,
+    /// Why lines are missing among its frames, or the workload's own frame. `None` if nothing is
+    /// missing that the program could tell. Reports of older versions do not have this key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lacks: Option<Lacks>,
     /// The rate that the baseline allows.
     pub allowed: Rate,
     /// Its relation to the baseline.
@@ -67,33 +72,42 @@ pub struct Survivors {
 }
 
 impl Finding {
-    /// Sets the frames, with their source lines, and the place to blame. `frames` has those of
+    /// Sets the frames, with their source lines, and the place to blame. `traces` has those of
     /// every stack. The frames of a site are the first ones of its stacks, counted from the leaf,
     /// and its place is what those of its stacks have in common.
     pub fn locate(
         &mut self,
-        frames: &BTreeMap<FoldedStack, Vec<Frame>>,
+        traces: &BTreeMap<FoldedStack, Trace>,
+        scenario: &str,
         packages: &Packages,
         files: &SourceFiles<'_>,
     ) {
-        (self.frames, self.blame) = match &self.subject {
+        let blame = |trace: &Trace| Blame::of(trace, scenario, packages, files);
+        (self.frames, self.blame, self.lacks) = match &self.subject {
             Subject::Stack(stack) => {
-                let frames = frames.get(stack).cloned().unwrap_or_default();
-                let blame = Blame::of(&frames, packages, files);
-                (frames, blame)
+                let trace = traces.get(stack).cloned().unwrap_or_default();
+                let blame = blame(&trace);
+                let lacks = trace
+                    .lacks
+                    .filter(|_| !blame.as_ref().is_some_and(Blame::has_line));
+                (trace.frames, blame, lacks)
             }
             Subject::Site { frames: site, .. } => {
-                let on_site = frames
+                let on_site = traces
                     .iter()
-                    .filter(|(stack, _)| fold::site(stack) == *site);
-                let blame = on_site
+                    .filter(|(stack, _)| fold::site(stack) == *site)
+                    .map(|(_, trace)| trace);
+                let common = Blame::common(on_site.clone().filter_map(blame));
+                let lacks = on_site.clone().filter_map(|trace| trace.lacks).max();
+                let lacks = lacks.filter(|_| !common.as_ref().is_some_and(Blame::has_line));
+                let first = on_site
                     .clone()
-                    .filter_map(|(_, frames)| Blame::of(frames, packages, files));
-                let first = on_site.clone().next().map_or(&[][..], |(_, frames)| frames);
+                    .next()
+                    .map_or(&[][..], |trace| &trace.frames);
                 let first = first.iter().take(site.frames().len());
-                (first.cloned().collect(), Blame::common(blame))
+                (first.cloned().collect(), common, lacks)
             }
-            Subject::Threads | Subject::Descriptors => (Vec::new(), None),
+            Subject::Threads | Subject::Descriptors => (Vec::new(), None, None),
         };
     }
 
@@ -103,6 +117,12 @@ impl Finding {
         let blame = self.blame.as_ref();
         let mut blamed = blame.into_iter().flat_map(Blame::frames);
         self.subject.name().contains(part) || blamed.any(|frame| frame.function.contains(part))
+    }
+
+    /// Returns whether a frame has no source line, and nothing says why. The C library, which is
+    /// below every thread, is no such frame.
+    pub fn has_unexplained_frames(&self) -> bool {
+        self.lacks.is_none() && self.frames.iter().any(|frame| frame.file.is_none())
     }
 
     /// Returns whether it is about an allowance that nothing uses any more, expired or not.

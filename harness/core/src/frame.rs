@@ -30,6 +30,20 @@ impl SourceFrame {
     }
 }
 
+/// Why a program does not tell the line of an address that is in its Rust code.
+///
+/// The greater one takes more to mend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lacks {
+    /// The debug information is in `.dwo` or `.dwp` files that were not found.
+    SplitFiles,
+    /// The program was built without debug information.
+    DebugInfo,
+    /// The program was stripped: of its debug information, or of its symbols as well.
+    Stripped,
+}
+
 /// The functions at every address of a profile. It is a value, so folding needs no file and no
 /// symboliser.
 ///
@@ -39,6 +53,8 @@ impl SourceFrame {
 pub struct SymbolTable {
     /// The frames at each address, leaf first.
     pub frames: BTreeMap<Avma, Vec<SourceFrame>>,
+    /// Addresses of which the program would tell more if it was built otherwise.
+    pub lacks: BTreeMap<Avma, Lacks>,
     /// Distinct addresses for which only a symbol table gave a name.
     pub without_debug_info: usize,
     /// Distinct addresses for which nothing gave a name.

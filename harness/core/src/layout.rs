@@ -23,7 +23,7 @@ mod workspace;
 use std::path::{Path, PathBuf};
 
 pub use plimsoll_text::name::{MAX_SCENARIO_NAME, valid_scenario_name};
-pub use workspace::workspace_root;
+pub use workspace::{strips, workspace_root};
 
 /// The report of one scenario.
 pub const REPORT: &str = "report.json";

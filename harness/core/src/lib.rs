@@ -53,7 +53,7 @@ mod verdict;
 mod words;
 
 pub use address::Avma;
-pub use frame::{FoldedStack, Frame, SourceFrame, SymbolTable};
+pub use frame::{FoldedStack, Frame, Lacks, SourceFrame, SymbolTable};
 pub use per::{Counter, NoCounter, Per};
 pub use rate::{Law, Rate};
 pub use series::{Alive, Born, Series};

@@ -64,9 +64,14 @@ fn folded(stack: &str) -> String {
         workspace_root: Some(ROOT.to_owned()),
     };
     let folded = fold(&table, &addresses, &root);
-    let names = folded.frames.iter().rev().map(|frame| &frame.function);
+    let names = folded
+        .trace
+        .frames
+        .iter()
+        .rev()
+        .map(|frame| &frame.function);
     assert!(names.eq(folded.stack.frames()));
-    let lines = folded.frames.iter().map(|frame| match &frame.file {
+    let lines = folded.trace.frames.iter().map(|frame| match &frame.file {
         Some(file) => format!("{} @ {file}", frame.function),
         None => frame.function.clone(),
     });

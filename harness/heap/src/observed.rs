@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, HashMap};
 use plimsoll_core::ages::{Birth, Generation};
 use plimsoll_core::blame::SourceFiles;
 use plimsoll_core::dump::SampleInterval;
-use plimsoll_core::fold::{self, Folder, Normalization};
+use plimsoll_core::fold::{self, Folder, Normalization, Trace};
 use plimsoll_core::judge::Observed;
 use plimsoll_core::report::{Completeness, Rung};
-use plimsoll_core::{Avma, FoldedStack, Frame, SourceFrame, SymbolTable};
+use plimsoll_core::{Avma, FoldedStack, SourceFrame, SymbolTable};
 use plimsoll_profile::Profile;
 use plimsoll_symbols::source_files;
 
@@ -23,8 +23,7 @@ use plimsoll_desk::progress::Progress;
 pub(super) struct Seen {
     pub(super) observed: Observed,
     pub(super) rungs: Vec<Rung>,
-    /// The frames of every stack, leaf first.
-    pub(super) frames: BTreeMap<FoldedStack, Vec<Frame>>,
+    pub(super) traces: BTreeMap<FoldedStack, Trace>,
     pub(super) files: SourceFiles<'static>,
     pub(super) completeness: Completeness,
     /// The sum of all stacks.
@@ -125,17 +124,14 @@ pub(super) fn observe(
     progress.clear();
     let table = numbers.table();
     let folder = Folder::new(&table, normalization);
-    let mut frames: BTreeMap<FoldedStack, Vec<Frame>> = BTreeMap::new();
+    let mut traces: BTreeMap<FoldedStack, Trace> = BTreeMap::new();
     let mut by_stack: BTreeMap<FoldedStack, (BTreeMap<usize, Share>, Levels)> = BTreeMap::new();
     for (stack, shares) in shares {
         let folded = folder.fold(&stack);
-        // If several places have the same name, the smallest is kept: any of them would do, but
-        // it must be the same in every run.
-        let known = frames.entry(folded.stack.clone());
-        let known = known.or_insert_with(|| folded.frames.clone());
-        if folded.frames < *known {
-            *known = folded.frames;
-        }
+        let trace = traces.entry(folded.stack.clone());
+        trace
+            .or_insert_with(|| folded.trace.clone())
+            .or_smaller(folded.trace);
         let (of_dumps, levels) = by_stack.entry(folded.stack).or_default();
         for (dump, share) in shares {
             of_dumps.entry(dump).or_default().add(share);
@@ -153,9 +149,9 @@ pub(super) fn observe(
     });
     let observed = Observed {
         stacks: stacks.collect(),
-        bare: frames
+        bare: traces
             .iter()
-            .filter(|(_, frames)| frames.first().is_some_and(|leaf| leaf.file.is_none()))
+            .filter(|(_, trace)| trace.frames.first().is_some_and(|leaf| leaf.file.is_none()))
             .map(|(stack, _)| stack.clone())
             .collect(),
         iterations: positions,
@@ -167,7 +163,7 @@ pub(super) fn observe(
     Ok(Seen {
         observed,
         rungs,
-        frames,
+        traces,
         files: source_files(fold::source_paths(
             table.frames.values().flatten(),
             normalization,

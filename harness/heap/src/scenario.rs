@@ -227,10 +227,9 @@ impl Scenario {
         let lock = fs::read_to_string(self.root.join("Cargo.lock"));
         let packages = Packages::of_lockfile(&lock.unwrap_or_default());
         for finding in &mut findings {
-            finding.locate(&seen.frames, &packages, &seen.files);
+            finding.locate(&seen.traces, &self.name, &packages, &seen.files);
         }
-        let lacks_source = findings.iter().flat_map(|finding| &finding.frames);
-        if lacks_source.into_iter().any(|frame| frame.file.is_none()) {
+        if findings.iter().any(Finding::has_unexplained_frames) {
             report.notes.extend(seen.notes.iter().cloned());
         }
         // Who allocates, and who built the server, is not known.

@@ -2,7 +2,7 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
-use plimsoll_core::{Avma, SourceFrame, SymbolTable};
+use plimsoll_core::{Avma, Lacks, SourceFrame, SymbolTable};
 
 use crate::BuildId;
 use crate::bytes::{Bytes, ReadError};
@@ -252,6 +252,8 @@ impl File<'_> {
         };
 
         let mut named = false;
+        // Whoever builds the program can have it built otherwise.
+        let is_program = self.files.program == Some(self.source.path);
         for (address, mapping) in addresses {
             let Some(svma) = svma_of(*address, mapping) else {
                 unresolved(table, *address, self.offset_name(*address, mapping));
@@ -268,10 +270,21 @@ impl File<'_> {
                 Lookup::Symbol(frame, trouble) => {
                     named = true;
                     table.without_debug_info += 1;
+                    let lacks = match trouble {
+                        None => Some(Lacks::DebugInfo),
+                        Some(Trouble::Split) => Some(Lacks::SplitFiles),
+                        Some(Trouble::Damaged(_)) => None,
+                    };
+                    // A library in C that is linked to the program is built by others.
+                    let lacks = lacks.filter(|_| is_program && is_rust(&frame.function));
+                    table.lacks.extend(lacks.map(|lacks| (*address, lacks)));
                     table.frames.insert(*address, vec![frame]);
                     self.note_trouble(trouble, table);
                 }
                 Lookup::Nothing(trouble) => {
+                    if is_program {
+                        table.lacks.insert(*address, Lacks::Stripped);
+                    }
                     let at = image.relative(svma.wrapping_add(1));
                     unresolved(table, *address, format!("{}+{at:#x}", self.name));
                     self.note_trouble(trouble, table);
@@ -456,6 +469,10 @@ impl File<'_> {
         let start = start.unwrap_or(mapping.start.saturating_sub(mapping.file_offset));
         format!("{}+{:#x}", self.name, address.0 - start)
     }
+}
+
+fn is_rust(function: &str) -> bool {
+    function.contains("::") || function.starts_with('<')
 }
 
 /// Why the debug information has no answer for an address although it should.

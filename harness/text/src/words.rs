@@ -24,6 +24,9 @@ pub enum Word {
     Stressed(String),
     /// Text of others: a name, a path or a message. Nothing in it is escaped yet.
     Quoted(String),
+    /// A name of others that reads like plimsoll's own words, such as that of a scenario. Text
+    /// without other marks has it in backticks.
+    Named(String),
     /// A line of a source file, which an output may link. The path is text of others.
     Line {
         /// The path, as reports have it.
@@ -50,6 +53,12 @@ impl Words {
     #[must_use]
     pub fn quote(self, text: impl Into<String>) -> Self {
         self.and(Word::Quoted(text.into()))
+    }
+
+    /// Adds a name that may read like plimsoll's own words.
+    #[must_use]
+    pub fn name(self, name: impl Into<String>) -> Self {
+        self.and(Word::Named(name.into()))
     }
 
     /// Adds a line of a source file.
@@ -85,6 +94,7 @@ impl Words {
     pub fn plain(&self) -> String {
         self.write(|word| match word {
             Word::Said(text) | Word::Stressed(text) | Word::Quoted(text) => text.clone(),
+            Word::Named(name) => format!("`{name}`"),
             Word::Line { file, line } => place(file, *line),
         })
     }
@@ -99,7 +109,7 @@ impl Words {
         self.write(|word| match word {
             Word::Said(text) => text.clone(),
             Word::Stressed(text) => format!("**{text}**"),
-            Word::Quoted(text) => code_span(text, room),
+            Word::Quoted(text) | Word::Named(text) => code_span(text, room),
             Word::Line { file, line } => {
                 let shown = code_span(&place(file, *line), room);
                 match url(file, *line) {

@@ -11,6 +11,7 @@
 use plimsoll_core::baseline::Baseline;
 use plimsoll_core::blame::{Blame, Packages, SourceFiles};
 use plimsoll_core::dump::SampleInterval;
+use plimsoll_core::fold::Trace;
 use plimsoll_core::growth::Growth;
 use plimsoll_core::judge::{Assessment, Observed, Policy, Verdict, judge};
 use plimsoll_core::ladder::{RISING_OCTAVES, RUNGS_PER_OCTAVE, rung};
@@ -129,8 +130,12 @@ impl Workload {
             if let (Subject::Stack(stack), false) = (&finding.subject, finding.is_unused()) {
                 let mut own = self.stacks.iter();
                 let own = own.find(|(frames, ..)| folded(frames) == *stack);
-                finding.frames = own.map_or_else(Vec::new, |(frames, ..)| frames.clone());
-                finding.blame = Blame::of(&finding.frames, &packages, &SourceFiles::default());
+                let trace = Trace {
+                    frames: own.map_or_else(Vec::new, |(frames, ..)| frames.clone()),
+                    ..Trace::default()
+                };
+                finding.blame = Blame::of(&trace, &self.name, &packages, &SourceFiles::default());
+                finding.frames = trace.frames;
             }
         }
         let before = self

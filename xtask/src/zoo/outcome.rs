@@ -125,14 +125,7 @@ fn names(finding: &Finding, culprit: &str) -> bool {
     };
     // A frame does not show, for example, generic arguments.
     let folded = normalize_frame(culprit);
-    let at = Some(&blame.at);
-    let place = [
-        at,
-        blame.by.as_ref(),
-        blame.called.as_ref(),
-        blame.caller.as_ref(),
-    ];
-    place.into_iter().flatten().any(|frame| {
+    blame.frames().any(|frame| {
         frame.function.contains(culprit) || (!folded.is_empty() && frame.function.contains(&folded))
     })
 }
@@ -162,6 +155,7 @@ pub(super) fn blamed(report: &Report) -> Option<Blamed> {
 #[cfg(test)]
 pub(super) mod tests {
     use plimsoll_core::blame::{Blame, Packages, SourceFiles};
+    use plimsoll_core::fold::Trace;
 
     use super::super::manifest::{Case, Variant};
     use super::*;
@@ -181,11 +175,12 @@ pub(super) mod tests {
             for frame in &mut finding.frames {
                 (frame.file, frame.line) = (None, None);
             }
-            finding.blame = Blame::of(
-                &finding.frames,
-                &Packages::default(),
-                &SourceFiles::default(),
-            );
+            let trace = Trace {
+                frames: finding.frames.clone(),
+                ..Trace::default()
+            };
+            let (packages, files) = (Packages::default(), SourceFiles::default());
+            finding.blame = Blame::of(&trace, "a", &packages, &files);
             finding
         };
         let mut report = sample::report("1", "a", verdict);

@@ -1,6 +1,6 @@
 //! The packages of a workspace and their dependencies, as `Cargo.lock` has them.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 use toml_edit::{Document, Item, Table};
 
@@ -12,8 +12,11 @@ use toml_edit::{Document, Item, Table};
 pub struct Packages {
     own: BTreeSet<String>,
     foreign: BTreeSet<String>,
-    /// What each crate needs.
+    /// What each package needs. A package of which there are several versions is written with
+    /// its version, `name version`, as in the file.
     needs: BTreeMap<String, BTreeSet<String>>,
+    /// The versions of each crate from elsewhere.
+    versions: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl Packages {
@@ -39,18 +42,33 @@ impl Packages {
     }
 
     fn add(&mut self, package: &Table) {
-        let Some(name) = package.get("name").and_then(Item::as_str) else {
+        let text = |key| package.get(key).and_then(Item::as_str);
+        let (Some(name), version) = (text("name"), text("version").unwrap_or_default()) else {
             return;
         };
         let dependencies = package.get("dependencies").and_then(Item::as_array);
         let needed = dependencies.into_iter().flatten().filter_map(|needed| {
             // `name`, `name version` or `name version (source)`
-            needed.as_str()?.split(' ').next().map(crate_name)
+            let mut words = needed.as_str()?.split(' ');
+            let name = crate_name(words.next()?);
+            Some(
+                words
+                    .next()
+                    .map_or(name.clone(), |version| format!("{name} {version}")),
+            )
         });
         let name = crate_name(name);
-        self.needs.entry(name.clone()).or_default().extend(needed);
+        let needed: BTreeSet<String> = needed.collect();
+        // Whoever needs it writes it in one of these two ways.
+        for key in [name.clone(), format!("{name} {version}")] {
+            self.needs.entry(key).or_default().extend(needed.clone());
+        }
         match package.contains_key("source") {
-            true => self.foreign.insert(name),
+            true => {
+                let versions = self.versions.entry(name.clone()).or_default();
+                versions.insert(version.to_owned());
+                self.foreign.insert(name)
+            }
             false => self.own.insert(name),
         };
     }
@@ -65,29 +83,66 @@ impl Packages {
         self.foreign.contains(krate)
     }
 
-    /// Returns what a crate needs directly.
-    fn needed_by(&self, krate: &str) -> impl Iterator<Item = &String> {
-        self.needs.get(krate).into_iter().flatten()
+    /// Returns whether one of the reader's own packages needs a crate directly.
+    pub(super) fn is_needed_by_own(&self, krate: &str) -> bool {
+        let mut direct = self.direct();
+        direct.any(|needed| needed.split(' ').next() == Some(krate))
     }
 
-    /// Returns the reader's own dependency on the shortest way to a crate. `None` if it is the
-    /// crate itself, or if no package needs the crate.
-    pub(super) fn direct_that_needs(&self, krate: &str) -> Option<String> {
-        let direct = self.own.iter().flat_map(|own| self.needed_by(own));
-        let mut seen: BTreeSet<&str> = self.own.iter().map(String::as_str).collect();
-        let mut queue: VecDeque<(&str, &str)> = VecDeque::new();
-        queue.extend(direct.map(|direct| (direct.as_str(), direct.as_str())));
-        while let Some((name, direct)) = queue.pop_front() {
-            if name == krate {
-                return (direct != krate).then(|| direct.to_owned());
-            }
-            if seen.insert(name) {
-                queue.extend(self.needed_by(name).map(|needed| (needed.as_str(), direct)));
-            }
+    /// Returns the dependencies of the reader's own packages. A checkout of plimsoll is none of
+    /// these.
+    fn direct(&self) -> impl Iterator<Item = &str> {
+        let own = self
+            .own
+            .iter()
+            .filter(|own| !HARNESS.contains(&own.as_str()));
+        let needed = own.flat_map(|own| self.needed_by(own)).map(String::as_str);
+        needed.filter(|needed| !self.own.contains(*needed) && !HARNESS.contains(needed))
+    }
+
+    /// Returns what a package needs directly.
+    fn needed_by(&self, package: &str) -> impl Iterator<Item = &String> {
+        self.needs.get(package).into_iter().flatten()
+    }
+
+    /// Returns the reader's own dependency that needs a crate, directly or not. `None` if that is
+    /// the crate itself, if several of them do, or if the crate has several versions and
+    /// `version` is not known.
+    pub(super) fn direct_that_needs(&self, krate: &str, version: Option<&str>) -> Option<String> {
+        let versions = self.versions.get(krate)?;
+        let only = versions.first().filter(|_| versions.len() == 1);
+        let version = version.or(only.map(String::as_str))?;
+        let with_version = format!("{krate} {version}");
+        let is_it = |package: &str| package == krate || package == with_version;
+        let direct: BTreeSet<&str> = self.direct().collect();
+        if direct.iter().any(|direct| is_it(direct)) {
+            return None;
         }
-        None
+        let mut that_need = direct.into_iter().filter(|direct| {
+            let mut seen = BTreeSet::from([*direct]);
+            let mut queue = vec![*direct];
+            while let Some(package) = queue.pop() {
+                if is_it(package) {
+                    return true;
+                }
+                let needed = self.needed_by(package).map(String::as_str);
+                queue.extend(needed.filter(|needed| seen.insert(needed)));
+            }
+            false
+        });
+        let one = that_need.next().filter(|_| that_need.next().is_none())?;
+        one.split(' ').next().map(str::to_owned)
     }
 }
+
+/// The crates of the harness. They are in a test, and nothing of the workload needs them.
+const HARNESS: [&str; 5] = [
+    "plimsoll",
+    "plimsoll_core",
+    "plimsoll_symbols",
+    "plimsoll_text",
+    "plimsoll_unwind",
+];
 
 /// Returns the name of a package's crate, unless the package gives it another one.
 fn crate_name(package: &str) -> String {

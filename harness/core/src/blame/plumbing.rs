@@ -20,14 +20,6 @@ const RUST: &[&str] = &[
     "tokio::task::blocking",
     "tokio::task::spawn",
     "tokio::util::sharded_list",
-    // Loops that run whatever they are given.
-    "futures_executor::local_pool",
-    "pollster",
-    "tokio::loom",
-    "tokio::runtime::park",
-    "tokio::runtime::runtime::Runtime::block_on",
-    "tokio::runtime::runtime::Runtime::block_on_inner",
-    "tokio::task::coop",
     // Containers, and the tables and cells in others.
     "bytes::bytes_mut::BytesMut::reserve_inner",
     "crossbeam_epoch::atomic",
@@ -55,6 +47,17 @@ const RUST: &[&str] = &[
     "memchr",
     "regex_automata",
     "regex_syntax",
+];
+
+/// Plumbing that allocates for nobody: loops that run whatever they are given.
+const LOOPS: &[&str] = &[
+    "futures_executor::local_pool",
+    "pollster",
+    "tokio::loom",
+    "tokio::runtime::park",
+    "tokio::runtime::runtime::Runtime::block_on",
+    "tokio::runtime::runtime::Runtime::block_on_inner",
+    "tokio::task::coop",
 ];
 
 /// Beginnings of the names of C functions that allocate for their callers.
@@ -88,14 +91,25 @@ const C: &[&str] = &[
 
 /// Returns whether a normalised name is that of a function that allocates for its callers.
 pub fn is_plumbing(function: &str) -> bool {
+    if !function.contains("::") {
+        let name = function.trim_start_matches(['<', '&']);
+        return C.iter().any(|start| name.starts_with(start));
+    }
+    is_below(function, RUST) || is_loop(function)
+}
+
+/// Returns whether a normalised name is that of a loop that runs what it was given.
+pub(super) fn is_loop(function: &str) -> bool {
+    is_below(function, LOOPS)
+}
+
+/// Returns whether a function is in one of these crates, modules or types.
+fn is_below(function: &str, paths: &[&str]) -> bool {
     let path = function.trim_start_matches(['<', '&']);
     let path = path.strip_prefix("mut ").unwrap_or(path);
     let path = path.strip_prefix("dyn ").unwrap_or(path);
-    if !function.contains("::") {
-        return C.iter().any(|start| path.starts_with(start));
-    }
-    RUST.iter().any(|module| {
-        let rest = path.strip_prefix(module);
+    paths.iter().any(|start| {
+        let rest = path.strip_prefix(start);
         rest.is_some_and(|rest| !rest.starts_with(is_of_word))
     })
 }

@@ -68,14 +68,36 @@ fn frames(lines: &str) -> Vec<Frame> {
     lines.trim().lines().map(frame).collect()
 }
 
+/// Reads a stack of the scenario `pages`. The last line may say where it begins: `^ thread`.
+fn trace(lines: &str) -> Trace {
+    let (lines, origin) = match lines.rsplit_once('^') {
+        None => (lines, None),
+        Some((lines, origin)) => (
+            lines,
+            Some(match origin.trim() {
+                "iteration" => fold::Origin::Iteration,
+                "setup" => fold::Origin::Setup,
+                "thread" => fold::Origin::Thread,
+                other => panic!("{other}"),
+            }),
+        ),
+    };
+    Trace {
+        frames: frames(lines.trim_end()),
+        origin,
+        lacks: None,
+    }
+}
+
 /// Finds the place of a stack without its source files.
 fn of(lines: &str, packages: &Packages) -> Option<Blame> {
-    Blame::of(&frames(lines), packages, &SourceFiles::default())
+    Blame::of(&trace(lines), "pages", packages, &SourceFiles::default())
 }
 
 /// Returns the parts of a place that are there, with the words before them.
 fn said(blame: &Blame) -> String {
-    let mut said = blame.at.function.clone();
+    let at = blame.at.as_ref().map(|at| at.function.clone());
+    let mut said = at.unwrap_or_else(|| "-".to_owned());
     let mut add = |before: &str, name: Option<&str>| {
         if let Some(name) = name {
             said += before;
@@ -91,6 +113,12 @@ fn said(blame: &Blame) -> String {
         " from ",
         blame.caller.as_ref().map(|frame| &*frame.function),
     );
+    let origin = match &blame.origin {
+        Some(Origin::Workload(name)) => Some(format!("workload of {name}")),
+        Some(Origin::Setup(name)) => Some(format!("setup of {name}")),
+        Some(Origin::Thread) | None => None,
+    };
+    add(" from ", origin.as_deref());
     add(", thread of ", blame.thread_of.as_deref());
     add(" by ", blame.needed_by.as_deref());
     said
@@ -256,12 +284,63 @@ fn places() {
         // A thread without the reader's code.
         (
             "want::new @ want-0.3.1/src/lib.rs:1
-             hyper_util::client::pool::run @ hyper-util-0.1.21/src/client/pool.rs:1",
+             hyper_util::client::pool::run @ hyper-util-0.1.21/src/client/pool.rs:1
+             ^ thread",
             "want::new, thread of hyper_util",
         ),
         (
-            "want::new @ want-0.3.1/src/lib.rs:1",
+            "want::new @ want-0.3.1/src/lib.rs:1
+             ^ thread",
             "want::new, thread of want by hyper_util",
+        ),
+        // Nothing says that it is a thread.
+        (
+            "want::new @ want-0.3.1/src/lib.rs:1
+             hyper_util::client::pool::run @ hyper-util-0.1.21/src/client/pool.rs:1",
+            "want::new",
+        ),
+        // The workload's closure is inlined into the harness, without debug information.
+        (
+            "want::new
+             hyper_util::client::pool::run
+             ^ iteration",
+            "want::new in hyper_util::client::pool::run from workload of pages",
+        ),
+        (
+            "want::new
+             ^ setup",
+            "want::new from setup of pages",
+        ),
+        ("plimsoll::subject::workload_iteration\n ^ iteration", "- from workload of pages"),
+        ("plimsoll::subject::workload_setup\n ^ setup", "- from setup of pages"),
+        ("plimsoll::subject::run::serve", "-"),
+        // What the workload calls may have a loop that runs the rest of the workload.
+        (
+            "tokio::sync::mpsc::bounded::channel
+             tokio::runtime::park::CachedParkThread::block_on
+             tokio::runtime::runtime::Runtime::block_on
+             ^ iteration",
+            "tokio::sync::mpsc::bounded::channel in tokio::runtime::runtime::Runtime::block_on \
+             from workload of pages",
+        ),
+        (
+            "tokio::runtime::park::CachedParkThread::block_on
+             tokio::runtime::runtime::Runtime::block_on
+             ^ iteration",
+            "tokio::runtime::runtime::Runtime::block_on from workload of pages",
+        ),
+        // The standard library's own map, and one that a dependency uses.
+        ("hashbrown::map::HashMap::insert\n ^ iteration", "- from workload of pages"),
+        (
+            "hashbrown::map::HashMap::insert\n want::Pool::put\n ^ iteration",
+            "want::Pool::put from workload of pages",
+        ),
+        // With debug information, a stack that the reader's own code is not on.
+        (
+            "hashbrown::raw::RawTable::resize @ hashbrown-0.17.1/src/raw.rs:1
+             hyper_util::client::pool::run @ hyper-util-0.1.21/src/client/pool.rs:1
+             ^ iteration",
+            "hyper_util::client::pool::run from workload of pages",
         ),
         // The thread of a runtime runs tasks of others.
         (
@@ -272,11 +351,13 @@ fn places() {
              tokio::task::coop::budget @ tokio-1.54.1/src/task/coop/mod.rs:1
              tokio::runtime::scheduler::multi_thread::worker::run @ tokio-1.54.1/src/runtime/scheduler/multi_thread/worker.rs:1
              <tokio::runtime::blocking::task::BlockingTask as core::future::future::Future>::poll @ tokio-1.54.1/src/runtime/blocking/task.rs:1
-             tokio::runtime::blocking::pool::Inner::run @ tokio-1.54.1/src/runtime/blocking/pool.rs:1",
+             tokio::runtime::blocking::pool::Inner::run @ tokio-1.54.1/src/runtime/blocking/pool.rs:1
+             ^ thread",
             "hyper_util::client::pool::run, thread of hyper_util",
         ),
         (
-            "tokio::runtime::blocking::pool::Inner::run @ tokio-1.54.1/src/runtime/blocking/pool.rs:1",
+            "tokio::runtime::blocking::pool::Inner::run @ tokio-1.54.1/src/runtime/blocking/pool.rs:1
+             ^ thread",
             "tokio::runtime::blocking::pool::Inner::run, thread of tokio",
         ),
         // A test target, and a library that is not named like its package.
@@ -305,7 +386,7 @@ fn places() {
         let blame = of(lines, &packages).unwrap();
         assert_eq!(said(&blame), expected, "{lines}");
     }
-    assert_eq!(Blame::of(&[], &packages, &SourceFiles::default()), None);
+    assert_eq!(of("", &packages), None);
 }
 
 #[test]
@@ -318,6 +399,48 @@ fn without_a_lockfile_paths_decide() {
         let expected = "lru::LruCache::put from case::{{closure}}";
         assert_eq!(said(&blame), expected, "{text}");
     }
+}
+
+/// Which dependency needs a crate is said only if there is no doubt.
+#[test]
+fn who_needs_the_crate_of_a_thread() {
+    let package = |name: &str, version: &str, source: &str, needs: &str| {
+        format!(
+            "[[package]]\nname = {name:?}\nversion = {version:?}\n{source}dependencies = [{needs}]\n"
+        )
+    };
+    let theirs = "source = \"r\"\n";
+    let needed = |own: &str, others: &[String], file: &str| {
+        let lock = package("jobs", "0.1.0", "", own) + &others.concat();
+        let lines = format!("want::new{file}\n^ thread");
+        let blame = of(&lines, &Packages::of_lockfile(&lock)).unwrap();
+        assert_eq!(blame.thread_of.as_deref(), Some("want"));
+        blame.needed_by
+    };
+    let one = [
+        package("hyper", "1.0.0", theirs, "\"want\""),
+        package("axum", "0.8.0", theirs, "\"hyper\""),
+        package("want", "0.3.1", theirs, ""),
+        package("plimsoll", "0.1.0", theirs, "\"want\""),
+    ];
+    assert_eq!(needed("\"hyper\"", &one, ""), Some("hyper".to_owned()));
+    assert_eq!(
+        needed("\"axum\", \"plimsoll\"", &one, ""),
+        Some("axum".to_owned())
+    );
+    assert_eq!(needed("\"axum\", \"hyper\"", &one, ""), None);
+    assert_eq!(needed("\"axum\", \"want\"", &one, ""), None);
+    assert_eq!(needed("\"plimsoll\"", &one, ""), None);
+    let two = [
+        package("hyper", "1.0.0", theirs, "\"want 0.3.1\""),
+        package("redis", "1.0.0", theirs, "\"want 0.2.0\""),
+        package("want", "0.3.1", theirs, ""),
+        package("want", "0.2.0", theirs, ""),
+    ];
+    let both = "\"hyper\", \"redis\"";
+    assert_eq!(needed(both, &two, ""), None);
+    let found = needed(both, &two, " @ want-0.2.0/src/lib.rs:1");
+    assert_eq!(found, Some("redis".to_owned()));
 }
 
 /// A folder of the workspace may have a version in its name, and an old release of a package
@@ -381,8 +504,8 @@ fn plumbing_by_whole_names() {
 fn measured_stacks() {
     let said = |block: &str| {
         let stack = block.lines().filter(|line| !line.starts_with(['#', '=']));
-        let stack = frames(&stack.collect::<Vec<_>>().join("\n"));
-        Blame::of(&stack, &Packages::default(), &SourceFiles::default()).map(|blame| said(&blame))
+        let stack = stack.collect::<Vec<_>>().join("\n");
+        of(&stack, &Packages::default()).map(|blame| said(&blame))
     };
     let blocks = include_str!("tests/stacks.txt").split("\n\n");
     let mut wrong = Vec::new();

@@ -64,10 +64,8 @@ pub(super) fn name(source: &SourceFrame, crates: &Crates) -> (String, Kind) {
 }
 
 /// The functions from which the subject calls the setup and one iteration.
-const MARKERS: [&str; 2] = [
-    "plimsoll::subject::workload_setup",
-    "plimsoll::subject::workload_iteration",
-];
+const MARKERS: [&str; 2] = [SETUP, "plimsoll::subject::workload_iteration"];
+pub(super) const SETUP: &str = "plimsoll::subject::workload_setup";
 
 /// Crates of the standard library.
 const STD: [&str; 7] = [
@@ -103,6 +101,27 @@ const STARTS: [&str; 16] = [
     "start_thread",
     "thread_start",
 ];
+
+/// Those of them that only a thread has which is not the process's first one.
+const THREAD_STARTS: [&str; 7] = [
+    "__clone",
+    "__clone3",
+    "clone",
+    "clone3",
+    "rust_thread_start",
+    "start_thread",
+    "thread_start",
+];
+
+/// Returns whether a frame begins a thread. In the standard library, the function is a method of
+/// a type that has another path in each version.
+pub(super) fn starts_a_thread(name: &str, kind: Kind) -> bool {
+    match kind {
+        Kind::Start => THREAD_STARTS.contains(&name),
+        Kind::Std => name.starts_with("std::") && name.ends_with("::thread_start"),
+        _ => false,
+    }
+}
 
 /// C functions that allocate for their caller, without leading underscores.
 const ALLOCATORS: [&str; 22] = [

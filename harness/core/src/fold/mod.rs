@@ -30,9 +30,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) use alike::may_be_one;
 pub use normalize::normalize_frame;
-pub(crate) use qualify::{crate_of, package_of_file};
+pub(crate) use qualify::{crate_of, package_of_file, version_of_file};
 
-use crate::{Avma, FoldedStack, Frame, SourceFrame, SymbolTable};
+use serde::{Deserialize, Serialize};
+
+use crate::{Avma, FoldedStack, Frame, Lacks, SourceFrame, SymbolTable};
 use classify::Kind;
 
 /// What all folds of one run have in common.
@@ -47,14 +49,48 @@ pub struct Normalization {
 pub struct Folded {
     /// The names only, root first.
     pub stack: FoldedStack,
-    /// The same frames, leaf first.
+    /// The same frames in this build.
+    pub trace: Trace,
+}
+
+/// What one build tells of a folded stack. Nothing of it but the names identifies the stack.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Trace {
+    /// The frames, leaf first.
     pub frames: Vec<Frame>,
+    /// Where the stack begins. `None` if its frames do not tell.
+    pub origin: Option<Origin>,
+    /// Why lines are missing. `None` if nothing is missing that the program could tell.
+    pub lacks: Option<Lacks>,
+}
+
+/// What is at the root of a stack, as far as the names there tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// The setup of a scenario's workload.
+    Setup,
+    /// An iteration of a scenario's workload.
+    Iteration,
+    /// The start of a thread that is not the process's first one.
+    Thread,
+}
+
+impl Trace {
+    /// Keeps the smaller one of two. If several places have the same name, any of them would
+    /// do, but it must be the same in every run.
+    pub fn or_smaller(&mut self, other: Trace) {
+        if other < *self {
+            *self = other;
+        }
+    }
 }
 
 /// Folds stacks whose addresses are in one table. Each address is processed once.
 #[derive(Debug)]
 pub struct Folder {
     frames: BTreeMap<Avma, Vec<(Frame, Kind)>>,
+    lacks: BTreeMap<Avma, Lacks>,
 }
 
 /// Stands for a stack that has only frames of the allocator.
@@ -75,6 +111,7 @@ impl Folder {
         });
         Folder {
             frames: frames.collect(),
+            lacks: table.lacks.clone(),
         }
     }
 
@@ -85,18 +122,19 @@ impl Folder {
     /// allocator's, or `[allocator]`. Of a stack without addresses, `[empty]` is left.
     pub fn fold(&self, stack: &[Avma]) -> Folded {
         let unresolved = [(unknown(UNKNOWN), Kind::Other)];
+        let at = |address: &Avma| match self.frames.get(address) {
+            Some(frames) if !frames.is_empty() => frames.as_slice(),
+            _ => &unresolved,
+        };
         let all = stack
             .iter()
-            .flat_map(|address| match self.frames.get(address) {
-                Some(frames) if !frames.is_empty() => frames.as_slice(),
-                _ => &unresolved,
-            });
-        let all: Vec<&(Frame, Kind)> = all.collect();
-        let kinds = || all.iter().map(|(_, kind)| *kind);
+            .flat_map(|address| at(address).iter().map(move |frame| (address, frame)));
+        let all: Vec<(&Avma, &(Frame, Kind))> = all.collect();
+        let kinds = || all.iter().map(|(_, (_, kind))| *kind);
         let leaf = leaf_end(kinds());
         let root = root_start(kinds()).max(leaf);
         let mut frames: Vec<Frame> = Vec::new();
-        for (frame, kind) in &all[leaf..root] {
+        for (_, (frame, kind)) in &all[leaf..root] {
             let last = frames.last().map(|last| &last.function);
             if is_shown(*kind) && last != Some(&frame.function) {
                 frames.push(frame.clone());
@@ -104,15 +142,29 @@ impl Folder {
         }
         if frames.is_empty() {
             frames.push(match last_resort(kinds()) {
-                Some(place) => all[place].0.clone(),
+                Some(place) => all[place].1.0.clone(),
                 None if all.is_empty() => unknown(EMPTY),
                 None => unknown(ALLOCATOR),
             });
         }
+        let named = all
+            .iter()
+            .map(|(_, (frame, kind))| (&*frame.function, *kind));
+        // The workload's closure may be inlined into the marker, which calls it.
+        let marker = kinds().position(|kind| kind == Kind::Marker);
+        let of_workload = &all[leaf..marker.map_or(root, |marker| (marker + 1).max(leaf))];
+        let lacks = of_workload.iter().filter_map(|(address, (_, kind))| {
+            let lacks = self.lacks.get(address)?;
+            (is_shown(*kind) && *kind != Kind::Harness).then_some(*lacks)
+        });
         let names = frames.iter().rev().map(|frame| frame.function.clone());
         Folded {
             stack: FoldedStack(names.collect()),
-            frames,
+            trace: Trace {
+                lacks: lacks.max(),
+                origin: origin(named),
+                frames,
+            },
         }
     }
 }
@@ -225,6 +277,26 @@ pub fn left(stack: impl Iterator<Item = FrameKind> + Clone) -> Left {
         return Left::From(end);
     }
     last_resort(stack.map(|kind| kind.0)).map_or(Left::Nothing, Left::One)
+}
+
+/// Returns where a stack begins, which is given leaf first as [`Namer::name`] returns it.
+pub fn origin_of<'a>(
+    stack: impl Iterator<Item = &'a (Frame, FrameKind)> + Clone,
+) -> Option<Origin> {
+    origin(stack.map(|(frame, kind)| (&*frame.function, kind.0)))
+}
+
+fn origin<'a>(mut stack: impl Iterator<Item = (&'a str, Kind)> + Clone) -> Option<Origin> {
+    let mut rest = stack.clone();
+    // Nothing above the marker says anything about the workload, whatever called it.
+    if let Some((name, _)) = rest.find(|(_, kind)| *kind == Kind::Marker) {
+        return Some(match name == classify::SETUP {
+            true => Origin::Setup,
+            false => Origin::Iteration,
+        });
+    }
+    let starts = |(name, kind)| classify::starts_a_thread(name, kind);
+    stack.any(starts).then_some(Origin::Thread)
 }
 
 /// Returns whether a frame of this kind is shown in a folded stack.

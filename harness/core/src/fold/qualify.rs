@@ -184,6 +184,11 @@ fn is_sources_of_sources(before: &str) -> bool {
 /// Returns a name such as `foo-bar-1.2.3-rc.1` without its version. `None` if it has no
 /// version.
 fn unversioned(package: &str) -> Option<&str> {
+    Some(with_version(package)?.0)
+}
+
+/// Returns the name and the version.
+fn with_version(package: &str) -> Option<(&str, &str)> {
     let is_digit = |char: char| char.is_ascii_digit();
     let is_number = |number: &str| !number.is_empty() && number.chars().all(is_digit);
     let is_version = |version: &str| match version.splitn(3, '.').collect::<Vec<_>>()[..] {
@@ -196,7 +201,7 @@ fn unversioned(package: &str) -> Option<&str> {
         .match_indices('-')
         .map(|(at, _)| package.split_at(at));
     let found = parts.find(|(name, version)| !name.is_empty() && is_version(&version[1..]));
-    found.map(|(name, _)| name)
+    found.map(|(name, version)| (name, &version[1..]))
 }
 
 /// Returns the crate of the package whose folder a shortened path begins with, if its name has
@@ -204,6 +209,12 @@ fn unversioned(package: &str) -> Option<&str> {
 pub(crate) fn package_of_file(file: &str) -> Option<String> {
     let (package, _) = file.split_once('/')?;
     unversioned(package).map(|name| name.replace('-', "_"))
+}
+
+/// Returns the version of that package.
+pub(crate) fn version_of_file(file: &str) -> Option<&str> {
+    let (package, _) = file.split_once('/')?;
+    with_version(package).map(|(_, version)| version)
 }
 
 /// Returns whether a file belongs to the standard library, including its own hashbrown.

@@ -146,6 +146,7 @@ impl Measured<'_> {
             subject: self.of.subject()?,
             frames: Vec::new(),
             blame: None,
+            lacks: None,
             rate: self.growth.rate(),
             error: self.growth.error(),
             law: self.growth.law(),

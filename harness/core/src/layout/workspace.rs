@@ -53,9 +53,63 @@ fn joined(dir: &Path, path: &str) -> PathBuf {
     joined
 }
 
+/// Returns whether a workspace's manifest has the programs of a profile stripped. `profile` is a
+/// name as in the target directory, where cargo's `dev` is `debug`.
+///
+/// A program that was stripped of its debug information looks like one that was built without.
+pub fn strips(manifest: &str, profile: &str) -> bool {
+    let Ok(document) = Document::parse(manifest) else {
+        return false;
+    };
+    let set = |profile: &str| {
+        let profile = document.get("profile")?.get(profile)?;
+        let strip = profile.get("strip")?;
+        Some(!matches!(strip.as_str(), Some("none")) && strip.as_bool() != Some(false))
+    };
+    let inherited = |profile: &str| {
+        let inherits = document.get("profile")?.get(profile)?.get("inherits")?;
+        inherits.as_str().map(str::to_owned)
+    };
+    let mut profile = match profile {
+        "debug" => "dev".to_owned(),
+        other => other.to_owned(),
+    };
+    // A profile that inherits from itself does so for ever.
+    for _ in 0..8 {
+        if let Some(strips) = set(&profile) {
+            return strips;
+        }
+        match inherited(&profile) {
+            Some(next) => profile = next,
+            None => return false,
+        }
+    }
+    false
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn profiles_that_strip() {
+        let manifest = "[profile.release]\nstrip = true\n[profile.dev]\nstrip = \"debuginfo\"\n\
+                        [profile.fast]\ninherits = \"release\"\n\
+                        [profile.whole]\ninherits = \"release\"\nstrip = \"none\"\n\
+                        [profile.round]\ninherits = \"round\"\n";
+        for (profile, expected) in [
+            ("release", true),
+            ("debug", true),
+            ("fast", true),
+            ("whole", false),
+            ("round", false),
+            ("unknown", false),
+        ] {
+            assert_eq!(strips(manifest, profile), expected, "{profile}");
+        }
+        assert!(!strips("[profile.release]\nstrip = false\n", "release"));
+        assert!(!strips("[", "release"));
+    }
 
     /// Checks which folder is found. The manifests are `package`, `workspace` or text.
     #[track_caller]

@@ -261,10 +261,8 @@ fn remarks(page: &mut Page, report: &Report) {
     }
     let complete = &report.completeness;
     let of_addresses = plural(complete.addresses as u64, "address", "addresses");
-    // Missing names matter in the frames of a finding, and not in the C library below every
-    // thread.
-    let mut frames = report.findings.iter().flat_map(|finding| &finding.frames);
-    let names_matter = frames.any(|frame| frame.file.is_none());
+    let mut findings = report.findings.iter();
+    let names_matter = findings.any(Finding::has_unexplained_frames);
     let were = |n: usize| if n == 1 { "was" } else { "were" };
     if let n @ 1.. = complete.unresolved
         && names_matter

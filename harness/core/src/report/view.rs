@@ -32,7 +32,7 @@ pub use self::output::{Excerpt, excerpt, shortened};
 pub use self::sum::{Amount, Sum, counted, is_one, total};
 use super::units::{bytes, count, objects, plural, size, visible_with_rarest};
 use super::{BASELINE, Check, CheckOutcome, Finding, LOAD, LadderEnd, Report, Standing, Subject};
-use crate::blame::Blame;
+use crate::blame::{Blame, Origin};
 pub use crate::finding::each_stack_once;
 use crate::verdict::Verdict;
 use crate::{FoldedStack, Frame, Law, Per};
@@ -446,6 +446,7 @@ impl Finding {
     /// jobs::push at src/jobs.rs:7
     /// tokio::task::spawn::spawn, called from jobs::start at src/jobs.rs:41
     /// minijinja::vm::build_macro, through minijinja::Template::render, called from …
+    /// tokio::task::spawn::spawn, called from the workload `pages`
     /// want::new at want-0.3.1/src/lib.rs:8, in a thread of want, which hyper needs
     /// ```
     pub fn blamed(&self) -> Option<Words> {
@@ -467,7 +468,12 @@ impl Finding {
         match (&self.subject, &self.blame, self.frames.first()) {
             (Subject::Threads, ..) => "threads",
             (Subject::Descriptors, ..) => "file descriptors",
-            (_, Some(blame), _) => &blame.at.function,
+            (_, Some(blame), _) => match (&blame.at, &blame.origin) {
+                (Some(at), _) => &at.function,
+                (None, Some(Origin::Workload(_))) => "the workload",
+                (None, Some(Origin::Setup(_))) => "the setup",
+                (None, _) => UNKNOWN_FUNCTION,
+            },
             (_, None, Some(frame)) => &frame.function,
             (_, None, None) => leaf(),
         }
@@ -499,7 +505,7 @@ impl Finding {
             frames.position(|frame| Blame::is_frame(blamed, frame))
         };
         match &self.blame {
-            Some(blame) => [place(&blame.at), blame.caller.as_ref().and_then(place)],
+            Some(blame) => [&blame.at, &blame.caller].map(|one| one.as_ref().and_then(place)),
             None => [(!frames.is_empty()).then_some(0), None],
         }
     }
@@ -532,11 +538,26 @@ impl Blame {
     /// Returns the place to blame, as [`Finding::blamed`] does.
     pub fn words(&self) -> Words {
         let words = Words::default();
-        let at = match self.caller {
-            Some(_) => words.quote(&self.at.function),
-            None => at_line(words, &self.at),
+        let at = match (&self.at, &self.caller) {
+            (Some(at), Some(_)) => words.quote(&at.function),
+            (Some(at), None) => at_line(words, at),
+            (None, _) => match self.workload() {
+                Some(workload) if self.called.is_none() => return workload,
+                _ => words.say(UNKNOWN_FUNCTION),
+            },
         };
         at.join(self.led_there())
+    }
+
+    /// Returns the workload in which the stack begins, if no frame is the reader's own: `the
+    /// workload `pages``.
+    fn workload(&self) -> Option<Words> {
+        let words = Words::default();
+        match self.origin.as_ref()? {
+            Origin::Workload(name) => Some(words.say("the workload ").name(name)),
+            Origin::Setup(name) => Some(words.say("the setup of the workload ").name(name)),
+            Origin::Thread => None,
+        }
     }
 
     /// Returns how the reader's own code led to what is blamed: `, through
@@ -552,6 +573,9 @@ impl Blame {
         if let Some(caller) = &self.caller {
             words = at_line(words.say(", called from "), caller);
         }
+        if let Some(workload) = self.workload() {
+            words = words.say(", called from ").join(workload);
+        }
         if let Some(krate) = &self.thread_of {
             words = words.say(", in a thread of ").quote(krate);
         }
@@ -561,6 +585,9 @@ impl Blame {
         words
     }
 }
+
+/// Said of a stack in which no function is known.
+const UNKNOWN_FUNCTION: &str = "a function that is not known";
 
 /// Adds a function and its line.
 fn at_line(words: Words, frame: &Frame) -> Words {

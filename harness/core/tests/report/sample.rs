@@ -82,6 +82,7 @@ pub(crate) fn finding(stack: &str, rate: Rate) -> Finding {
         verdict: Verdict::Regressed,
         frames: frames.collect(),
         blame: None,
+        lacks: None,
         subject: Subject::Stack(FoldedStack(names)),
         rate,
         error: Rate::default(),

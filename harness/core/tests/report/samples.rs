@@ -1,7 +1,7 @@
 //! Reports to print: one of each verdict, and as strange a one as proptest
 //! can make.
 
-use plimsoll_core::blame::Blame;
+use plimsoll_core::blame::{Blame, Origin};
 use plimsoll_core::judge::{Policy, Verdict};
 use plimsoll_core::report::LadderEnd::{Budget, Descriptors, Iterations, Memory, Settled, Threads};
 use plimsoll_core::report::Standing::{Allowed, Exceeded, Expired, Moved, New, Stale};
@@ -9,7 +9,7 @@ use plimsoll_core::report::{
     BuilderSetting, Check, CheckOutcome, Compared, Completeness, Failure, Finding, LadderEnd,
     Measured, Rarest, Report, Run, Rung, StackGrowth, Subject, Survivors, Threshold,
 };
-use plimsoll_core::{FoldedStack, Frame, Law, Per, Rate, Tally};
+use plimsoll_core::{FoldedStack, Frame, Lacks, Law, Per, Rate, Tally};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -249,12 +249,21 @@ fn any_frame() -> impl Strategy<Value = Frame> {
     })
 }
 
+fn any_origin() -> impl Strategy<Value = Origin> {
+    prop_oneof![
+        words().prop_map(Origin::Workload),
+        words().prop_map(Origin::Setup),
+        Just(Origin::Thread),
+    ]
+}
+
 fn any_blame() -> impl Strategy<Value = Blame> {
     drawn!(Blame {
-        at: any_frame(),
+        at: option::of(any_frame()),
         called: option::of(any_frame()),
         caller: option::of(any_frame()),
         by: option::of(any_frame()),
+        origin: option::of(any_origin()),
         thread_of: option::of(words()),
         needed_by: option::of(words()),
     })
@@ -267,6 +276,7 @@ prop_compose! {
         subject in subject(),
         frames in vec(any_frame(), 0..12),
         blame in option::of(any_blame()),
+        lacks in option::of(one_of(&[Lacks::SplitFiles, Lacks::DebugInfo, Lacks::Stripped])),
         [rate, error, allowed] in [rate(), rate(), rate()],
         [law, objects_law, bytes_law] in [any_law(), any_law(), any_law()],
         moved_from in option::of(folded()),
@@ -277,7 +287,7 @@ prop_compose! {
         }), 0..4),
     ) -> Finding {
         Finding {
-            verdict, subject, frames, blame, rate, error, law, objects_law, bytes_law, allowed, standing,
+            verdict, subject, frames, blame, lacks, rate, error, law, objects_law, bytes_law, allowed, standing,
             moved_from, reason, levels, survivors,
         }
     }

@@ -2,6 +2,7 @@
 
 use insta::assert_snapshot;
 use plimsoll_core::blame::{Blame, Packages, SourceFiles};
+use plimsoll_core::fold::{Origin, Trace};
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::text::{Style, one_line, render};
 use plimsoll_core::report::{
@@ -452,6 +453,11 @@ fn sample_every(report: &mut Report, bytes: u64) {
 
 /// A finding whose frames have those names and files, leaf first.
 fn blamed(frames: &[(&str, &str)]) -> Finding {
+    blamed_from(frames, None)
+}
+
+/// The same, for a stack that begins there.
+fn blamed_from(frames: &[(&str, &str)], origin: Option<Origin>) -> Finding {
     let frames: Vec<_> = frames
         .iter()
         .map(|(name, file)| frame(name, (!file.is_empty()).then_some((*file, 7))))
@@ -459,13 +465,19 @@ fn blamed(frames: &[(&str, &str)]) -> Finding {
     let lock = "[[package]]\nname = \"jobs\"\ndependencies = [\"hyper\"]\n\
                 [[package]]\nname = \"hyper\"\nsource = \"r\"\ndependencies = [\"want\"]\n\
                 [[package]]\nname = \"want\"\nsource = \"r\"\n";
+    let trace = Trace {
+        frames,
+        origin,
+        lacks: None,
+    };
     Finding {
         blame: Blame::of(
-            &frames,
+            &trace,
+            "pages",
             &Packages::of_lockfile(lock),
             &SourceFiles::default(),
         ),
-        frames,
+        frames: trace.frames,
         ..finding()
     }
 }
@@ -479,23 +491,42 @@ fn the_place_to_blame() {
     let start = ("jobs::start", "src/jobs.rs");
     let want = ("want::new", "want-0.3.1/src/lib.rs");
     let hyper = ("hyper::connect", "hyper-1.9.0/src/client.rs");
-    for (frames, expected) in [
-        (&[start][..], "jobs::start at src/jobs.rs:7"),
+    let harness = ("plimsoll::subject::workload_iteration", "");
+    let [iteration, setup, thread] = [Origin::Iteration, Origin::Setup, Origin::Thread].map(Some);
+    for (frames, origin, expected) in [
+        (&[start][..], iteration, "jobs::start at src/jobs.rs:7"),
         (
             &[spawn, start],
+            iteration,
             "tokio::task::spawn::spawn, called from jobs::start at src/jobs.rs:7",
         ),
         (
             &[want, hyper, start],
+            thread,
             "want::new, through hyper::connect, called from jobs::start at src/jobs.rs:7",
         ),
         (
             &[want],
+            thread,
             "want::new at want-0.3.1/src/lib.rs:7, in a thread of want, which hyper needs",
         ),
-        (&[("mystery", "")], "mystery"),
+        (&[want], None, "want::new at want-0.3.1/src/lib.rs:7"),
+        (
+            &[want],
+            iteration,
+            "want::new at want-0.3.1/src/lib.rs:7, called from the workload `pages`",
+        ),
+        (
+            &[want, hyper],
+            setup,
+            "want::new at want-0.3.1/src/lib.rs:7, through hyper::connect, called from the setup \
+             of the workload `pages`",
+        ),
+        (&[harness], iteration, "the workload `pages`"),
+        (&[harness], None, "a function that is not known"),
+        (&[("mystery", "")], None, "mystery"),
     ] {
-        let finding = blamed(frames);
+        let finding = blamed_from(frames, origin);
         let words = finding.blamed().map(|words| words.plain());
         assert_eq!(words.as_deref(), Some(expected));
         let sentence = regressed().sentence(&finding).plain();

@@ -56,7 +56,7 @@ fn stack(stack: &Stack) -> Value {
 fn blame(blame: &Blame) -> Value {
     let frame = |frame: &Frame| json!({ "function": frame.function, "file": frame.file, "line": frame.line });
     json!({
-        "at": frame(&blame.at),
+        "at": blame.at.as_ref().map(frame),
         "called": blame.called.as_ref().map(frame),
         "caller": blame.caller.as_ref().map(frame),
         "text": blame.words().plain(),

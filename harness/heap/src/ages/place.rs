@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use plimsoll_core::Frame;
 use plimsoll_core::blame::{Blame, Packages, SourceFiles};
-use plimsoll_core::fold::{FrameKind, Left, Namer, Normalization, left, source_paths};
+use plimsoll_core::fold::{
+    FrameKind, Left, Namer, Normalization, Trace, left, origin_of, source_paths,
+};
 use plimsoll_core::layout::workspace_root;
 use plimsoll_profile::{LocationId, Profile};
 use plimsoll_symbols::source_files;
@@ -56,6 +58,7 @@ impl<'a> Places<'a> {
             });
             frames.extend(named.iter().cloned());
         }
+        let origin = origin_of(frames.iter());
         let kinds = frames.iter().map(|(_, kind)| *kind);
         let frames: Vec<Frame> = match left(kinds) {
             Left::From(place) => {
@@ -65,7 +68,12 @@ impl<'a> Places<'a> {
             Left::One(place) => vec![frames.swap_remove(place).0],
             Left::Nothing => Vec::new(),
         };
-        Blame::of(&frames, &self.packages, &self.files)
+        let trace = Trace {
+            frames,
+            origin,
+            lacks: None,
+        };
+        Blame::of(&trace, "", &self.packages, &self.files)
     }
 }
 

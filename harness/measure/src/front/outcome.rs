@@ -12,7 +12,7 @@ use plimsoll_core::report::{
     BASELINE, Check, CheckOutcome, Compared, Completeness, Finding, LadderEnd, Measured, Report,
     Run, StackGrowth, Subject, Threshold, explain, files, json, text, units,
 };
-use plimsoll_core::{Per, Rate, layout};
+use plimsoll_core::{Lacks, Per, Rate, layout};
 
 use super::climb::{Climb, Route, before_and_after};
 use super::enough::enough;
@@ -59,7 +59,10 @@ pub(crate) fn report(
         ),
     };
     for finding in &mut findings {
-        finding.locate(&sources.frames, packages, files);
+        finding.locate(&sources.traces, scenario, packages, files);
+        if finding.lacks == Some(Lacks::DebugInfo) && route.place.strips() {
+            finding.lacks = Some(Lacks::Stripped);
+        }
     }
     let checks = checks(&climb);
     if climb.failure.is_some() {
@@ -79,7 +82,7 @@ pub(crate) fn report(
         run,
         scenario: scenario.to_owned(),
         verdict,
-        measured: measured(&climb.greeting, route.terms.plan),
+        measured: measured(&climb.greeting, route.terms.plan, &route.place.profile),
         builder: settings.builder.clone(),
         compared: climb.profile.rungs.last().map(|last| Compared {
             before: climb.profile.rungs[before].iterations,
@@ -117,7 +120,7 @@ pub(crate) fn report(
         let mut page = format!("\n---- {scenario}, explained: `{part}` ----\n");
         let mut explained = judge::explain(&observed, route.baseline, &policy);
         for (finding, _) in &mut explained {
-            finding.locate(&sources.frames, packages, files);
+            finding.locate(&sources.traces, scenario, packages, files);
         }
         explained.retain(|(finding, _)| finding.mentions(part));
         if explained.is_empty() {
@@ -168,11 +171,9 @@ pub(crate) fn without_baseline(
     }
 }
 
-/// Returns the remarks on how names were found, if a frame of a finding has no source line.
-/// Without this condition the C library, which is below every thread, would always cause them.
+/// Returns the remarks on how names were found, if a finding needs them.
 fn notes(findings: &[Finding], how_names_were_found: &[String]) -> Vec<String> {
-    let lacks_source = |finding: &Finding| finding.frames.iter().any(|frame| frame.file.is_none());
-    match findings.iter().any(lacks_source) {
+    match findings.iter().any(Finding::has_unexplained_frames) {
         true => how_names_were_found.to_vec(),
         false => Vec::new(),
     }
@@ -263,13 +264,8 @@ fn unwinding(greeting: &Greeting, ended: Walks) -> Vec<String> {
     notes
 }
 
-fn measured(greeting: &Greeting, plan: Plan) -> Option<Measured> {
+fn measured(greeting: &Greeting, plan: Plan, profile: &str) -> Option<Measured> {
     let jemalloc = greeting.get("version");
-    // Cargo's profile, as far as a program can know it.
-    let profile = match cfg!(debug_assertions) {
-        true => "debug",
-        false => "release",
-    };
     (!jemalloc.is_empty()).then(|| Measured {
         target: env!("PLIMSOLL_TARGET").to_owned(),
         profile: profile.to_owned(),

@@ -21,6 +21,8 @@ pub(crate) struct Place {
     /// The settings files that exist; the first one has precedence.
     pub(crate) settings: Vec<PathBuf>,
     pub(crate) workspace: PathBuf,
+    /// The profile that cargo built this program with, by the name of its folder.
+    pub(crate) profile: String,
     run: String,
     commit: Option<String>,
 }
@@ -36,7 +38,11 @@ impl Place {
             std::fs::read_to_string(dir.join("Cargo.toml")).ok()
         });
         let settings = layout::settings_files(&manifest, &workspace, Path::exists);
-        let target_dir = target_dir().unwrap_or_else(|| workspace.join("target"));
+        let program = std::env::current_exe().ok();
+        let target_dir = program
+            .as_deref()
+            .and_then(|program| target_dir_of(program, env!("PLIMSOLL_TARGET"), Path::exists))
+            .unwrap_or_else(|| workspace.join("target"));
         let run = std::env::var("NEXTEST_RUN_ID").ok();
         Place {
             package: target.package.to_owned(),
@@ -47,6 +53,30 @@ impl Place {
             commit: commit(&workspace),
             baselines,
             workspace,
+            profile: program.as_deref().and_then(profile_of).unwrap_or_else(|| {
+                match cfg!(debug_assertions) {
+                    true => "debug".to_owned(),
+                    false => "release".to_owned(),
+                }
+            }),
+        }
+    }
+
+    /// Returns whether the program was stripped, as far as the manifest and cargo's variables
+    /// tell.
+    pub(crate) fn strips(&self) -> bool {
+        let profile = if self.profile == "debug" {
+            "dev"
+        } else {
+            &self.profile
+        };
+        let profile = profile.to_ascii_uppercase().replace('-', "_");
+        match std::env::var(format!("CARGO_PROFILE_{profile}_STRIP")) {
+            Ok(set) => !matches!(set.as_str(), "none" | "false"),
+            Err(_) => {
+                let manifest = std::fs::read_to_string(self.workspace.join("Cargo.toml"));
+                layout::strips(&manifest.unwrap_or_default(), &self.profile)
+            }
         }
     }
 
@@ -108,10 +138,10 @@ pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
     std::fs::read(path)
 }
 
-/// Returns the target directory that this program was built into.
-fn target_dir() -> Option<PathBuf> {
-    let program = std::env::current_exe().ok()?;
-    target_dir_of(&program, env!("PLIMSOLL_TARGET"), Path::exists)
+/// Returns the name of cargo's profile for a program in `PROFILE/deps`.
+fn profile_of(program: &Path) -> Option<String> {
+    let folder = program.parent().filter(|folder| folder.ends_with("deps"))?;
+    Some(folder.parent()?.file_name()?.to_str()?.to_owned())
 }
 
 /// Returns the target directory of a program.

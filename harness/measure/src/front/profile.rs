@@ -5,12 +5,12 @@ use std::path::Path;
 
 use plimsoll_core::blame::SourceFiles;
 use plimsoll_core::dump::{HeapDump, Maps};
-use plimsoll_core::fold::{self, Folder, Normalization};
+use plimsoll_core::fold::{self, Folder, Normalization, Trace};
 use plimsoll_core::growth::Growth;
 use plimsoll_core::judge::Observed;
 use plimsoll_core::ladder::RUNGS_PER_OCTAVE;
 use plimsoll_core::report::{Check, CheckOutcome, Completeness, Rung, Subject};
-use plimsoll_core::{Avma, FoldedStack, Frame, Series, SymbolTable, Tally, birth};
+use plimsoll_core::{Avma, FoldedStack, Series, SymbolTable, Tally, birth};
 use plimsoll_symbols::MappedFile;
 
 use super::pause::Paused;
@@ -286,12 +286,12 @@ impl Profile {
 
         let folder = Folder::new(&self.symbols, normalization);
         let mut stacks: BTreeMap<FoldedStack, Series> = BTreeMap::new();
-        let mut sources: BTreeMap<FoldedStack, Vec<Frame>> = BTreeMap::new();
+        let mut traces: BTreeMap<FoldedStack, Trace> = BTreeMap::new();
         let mut bare: BTreeSet<FoldedStack> = BTreeSet::new();
         let mut after_pause: BTreeMap<FoldedStack, u64> = BTreeMap::new();
         for (stack, series) in moved {
             let folded = folder.fold(stack);
-            let leaf = folded.frames.first();
+            let leaf = folded.trace.frames.first();
             if leaf.is_some_and(|leaf| leaf.file.is_none()) {
                 bare.insert(folded.stack.clone());
             }
@@ -299,16 +299,10 @@ impl Profile {
             if let Some(live) = paused.and_then(|paused| paused.live.get(stack)) {
                 *after_pause.entry(folded.stack.clone()).or_default() += live;
             }
-            // If several places have the same name, the smallest is kept: any of them would do,
-            // but it must be the same in every run.
-            sources
-                .entry(folded.stack.clone())
-                .and_modify(|frames| {
-                    if folded.frames < *frames {
-                        frames.clone_from(&folded.frames);
-                    }
-                })
-                .or_insert(folded.frames);
+            let trace = traces.entry(folded.stack.clone());
+            trace
+                .or_insert_with(|| folded.trace.clone())
+                .or_smaller(folded.trace);
             stacks.entry(folded.stack).or_default().merge(series);
         }
         let resource = |count: fn(&Rung) -> u64| {
@@ -328,7 +322,7 @@ impl Profile {
             descriptors: resource(|rung| rung.descriptors),
         };
         let sources = Sources {
-            frames: sources,
+            traces,
             after_pause,
             notes: self.symbols.notes.clone(),
         };
@@ -461,7 +455,7 @@ fn is_same(program: &Path, file: &MappedFile) -> bool {
 /// Where the frames of folded stacks are in the source of this build.
 #[derive(Debug, Default)]
 pub(crate) struct Sources {
-    pub(crate) frames: BTreeMap<FoldedStack, Vec<Frame>>,
+    pub(crate) traces: BTreeMap<FoldedStack, Trace>,
     /// Objects of each stack that were alive after the pause.
     after_pause: BTreeMap<FoldedStack, u64>,
     /// Remarks on how names were found.

@@ -231,7 +231,8 @@ fn holds(ground: &Ground, name: &str, program: &Path) {
             .findings
             .iter()
             .filter_map(|found| found.blame.as_ref());
-        let blamed: Vec<&str> = blames.map(|blame| &*blame.at.function).collect();
+        let blamed = blames.filter_map(|blame| blame.at.as_ref());
+        let blamed: Vec<&str> = blamed.map(|at| &*at.function).collect();
         // Inlined, it has no type in line tables, but in the source.
         assert!(
             blamed.contains(&"leaky::cache::Cache::put"),

@@ -292,7 +292,10 @@ impl<'a> Entry<'a> {
         let scenario = self.worst().scenario;
         match scenario.report() {
             Some(report) => report.again(),
-            None => measure_again(&scenario.package, &scenario.target, &scenario.name, false),
+            None => {
+                let (package, target) = (&scenario.package, &scenario.target);
+                measure_again(package, target, &scenario.name, "debug", None)
+            }
         }
     }
 }

@@ -39,7 +39,7 @@ pub struct Place {
 /// that a person of this repository can change.
 pub fn blamed(finding: &Finding, prefix: &str) -> Option<Place> {
     let blame = finding.blame.as_ref();
-    let blamed = blame.map(|blame| blame.caller.as_ref().unwrap_or(&blame.at));
+    let blamed = blame.and_then(|blame| blame.caller.as_ref().or(blame.at.as_ref()));
     let mut frames = blamed.into_iter().chain(&finding.frames);
     frames.find_map(|frame| place(frame, prefix))
 }

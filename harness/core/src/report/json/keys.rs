@@ -14,7 +14,7 @@ use crate::report::{
 };
 use crate::required::required;
 use crate::verdict::Verdict;
-use crate::{FoldedStack, Frame, Law, Per, Rate, Tally};
+use crate::{FoldedStack, Frame, Lacks, Law, Per, Rate, Tally};
 
 /// Which keys of a finding belong to which format.
 const SINCE_2: &str =
@@ -106,6 +106,8 @@ struct FindingJson {
     frames: Vec<Frame>,
     #[serde(default)]
     blame: Option<Blame>,
+    #[serde(default)]
+    lacks: Option<Lacks>,
     rate: Rate,
     error: Rate,
     law: Law,
@@ -171,6 +173,7 @@ impl FindingJson {
             subject: subject(self.subject)?,
             frames: self.frames,
             blame: self.blame,
+            lacks: self.lacks,
             rate: self.rate,
             error: self.error,
             law: self.law,

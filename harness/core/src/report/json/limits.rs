@@ -1,6 +1,7 @@
 //! Limits of a report. Writing cuts a report to them; reading checks them.
 
 use super::{MAX_DEPTH, ReportError};
+use crate::blame::Origin;
 use crate::report::{Finding, Report, Subject};
 use crate::{FoldedStack, Frame, Rate};
 
@@ -289,9 +290,16 @@ fn each_string(report: &mut Report, mut visit: impl FnMut(&'static str, &mut Str
             for krate in crates.into_iter().flatten() {
                 visit("crate", krate);
             }
-            frames.push(&mut blame.at);
-            frames.extend(blame.called.iter_mut().chain(&mut blame.caller));
-            frames.extend(&mut blame.by);
+            if let Some(Origin::Workload(name) | Origin::Setup(name)) = &mut blame.origin {
+                visit("scenario", name);
+            }
+            let places = [
+                &mut blame.at,
+                &mut blame.called,
+                &mut blame.caller,
+                &mut blame.by,
+            ];
+            frames.extend(places.into_iter().flatten());
         }
         for frame in frames {
             visit("function", &mut frame.function);

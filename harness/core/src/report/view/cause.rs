@@ -6,10 +6,11 @@ use plimsoll_text::words::Words;
 
 use super::evidence::no_rate;
 use super::sum::{Amount, Sum};
-use crate::Law;
+use crate::blame::Origin;
 use crate::report::units::{count, plural, span};
 use crate::report::{Finding, Report, Standing, Subject, Survivors};
 use crate::verdict::Verdict;
+use crate::{Lacks, Law};
 
 /// The most functions that are named for one cause.
 const MAX_PLACES: usize = 3;
@@ -72,9 +73,18 @@ impl Finding {
             (Subject::Descriptors, _) => vec!["file descriptors"],
             (_, Some(blame)) => {
                 // Whatever a called function allocates is one leak.
-                let called = blame.called.as_ref().filter(|_| blame.caller.is_some());
-                let caller = blame.caller.as_ref().map_or("", |frame| &frame.function);
-                vec!["place", caller, &called.unwrap_or(&blame.at).function]
+                let caller = match (&blame.caller, &blame.origin) {
+                    (Some(caller), _) => caller.function.as_str(),
+                    (None, Some(Origin::Workload(name) | Origin::Setup(name))) => name,
+                    (None, _) => "",
+                };
+                let called = blame.called.as_ref().filter(|_| !caller.is_empty());
+                let function = called.or(blame.at.as_ref());
+                vec![
+                    "place",
+                    caller,
+                    function.map_or("", |frame| &frame.function),
+                ]
             }
             (Subject::Stack(stack) | Subject::Site { frames: stack, .. }, None) => {
                 let names = stack.frames().iter().map(String::as_str);
@@ -149,9 +159,9 @@ impl<'a> Cause<'a> {
     pub fn place(&self) -> Option<Words> {
         let blames = || self.findings.iter().filter_map(|one| one.blame.as_ref());
         let mut names: Vec<&str> = Vec::new();
-        for blame in blames() {
-            if !names.contains(&blame.at.function.as_str()) {
-                names.push(&blame.at.function);
+        for at in blames().filter_map(|blame| blame.at.as_ref()) {
+            if !names.contains(&at.function.as_str()) {
+                names.push(&at.function);
             }
         }
         let through = blames().find(|blame| blame.called.is_some());
@@ -182,8 +192,9 @@ impl<'a> Cause<'a> {
         Some(words.join(blame.led_there()))
     }
 
-    /// Returns what the growth means, each as a sentence fragment: how soon a service runs out
-    /// of something, who stayed, and what was seen if there is no rate.
+    /// Returns what else there is to know, each as a sentence fragment: why lines are missing in
+    /// the place, how soon a service runs out of something, who stayed, and what was seen if
+    /// there is no rate.
     pub fn means(&self) -> Vec<String> {
         let is_sure = self.first().verdict >= Verdict::Regressed;
         let time = self.report.in_service(&self.findings);
@@ -191,7 +202,24 @@ impl<'a> Cause<'a> {
         let seen = self.report.evidence(self.first());
         let stayed = self.findings.iter().find_map(|one| one.stayed());
         let stayed = stayed.map(|octave| stayed_words(self.report, octave));
-        time.chain(seen).chain(stayed).collect()
+        let lacking = self.lacking().into_iter();
+        lacking.chain(time).chain(seen).chain(stayed).collect()
+    }
+
+    /// Returns why lines are missing in the place, and how to get them. `None` if none are, or if
+    /// the program could not tell more.
+    fn lacking(&self) -> Option<String> {
+        let lacks = self.findings.iter().filter_map(|one| one.lacks).max()?;
+        let why = match lacks {
+            Lacks::SplitFiles => "the `.dwo` files of the program were not found",
+            Lacks::DebugInfo => "the program has no debug information",
+            Lacks::Stripped => "the program is stripped",
+        };
+        let how = match self.report.again() {
+            Some(_) => "; the command that measures it again gives them",
+            None => "",
+        };
+        Some(format!("lines are missing: {why}{how}"))
     }
 
     /// Returns how the growth goes: `linear over 65,536 iterations, every allocation counted`.

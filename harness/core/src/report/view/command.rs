@@ -3,6 +3,7 @@
 
 use plimsoll_text::escape::command_word;
 
+use crate::Lacks;
 use crate::report::{Report, Standing};
 use crate::verdict::Verdict;
 
@@ -15,16 +16,34 @@ pub struct Step {
     pub command: String,
 }
 
-/// Returns the command that measures a scenario again, alone.
+/// Returns the command that measures a scenario again, alone, built with cargo's `profile`. If
+/// the program lacks something, the command builds it with that.
 pub fn measure_again(
     package: &str,
     target: &str,
     scenario: &str,
-    is_release: bool,
+    profile: &str,
+    lacks: Option<Lacks>,
 ) -> Option<String> {
-    let release = if is_release { " --release" } else { "" };
+    let option = match profile {
+        "debug" => String::new(),
+        "release" => " --release".to_owned(),
+        other => format!(" --profile {}", command_word(other)?),
+    };
+    let profile = if profile == "debug" { "dev" } else { profile };
+    let profile = profile.to_ascii_uppercase().replace('-', "_");
+    let set: &[&str] = match lacks {
+        None => &[],
+        Some(Lacks::SplitFiles) => &["SPLIT_DEBUGINFO=off"],
+        Some(Lacks::DebugInfo) => &["DEBUG=line-tables-only"],
+        Some(Lacks::Stripped) => &["DEBUG=line-tables-only", "STRIP=none"],
+    };
+    let set = set
+        .iter()
+        .map(|set| format!("CARGO_PROFILE_{profile}_{set} "));
     Some(format!(
-        "cargo test{release} -p {} --test {} -- --exact {}",
+        "{}cargo test{option} -p {} --test {} -- --exact {}",
+        set.collect::<String>(),
         command_word(package)?,
         target_pattern(command_word(target)?),
         command_word(scenario)?
@@ -47,9 +66,14 @@ impl Report {
     pub fn again(&self) -> Option<String> {
         self.per.is_iteration().then_some(())?;
         let measured = self.measured.as_ref();
-        let is_release = measured.is_some_and(|measured| measured.profile == "release");
+        let profile = measured.map_or("debug", |measured| &measured.profile);
+        let lacks = self
+            .findings
+            .iter()
+            .filter_map(|finding| finding.lacks)
+            .max();
         let run = &self.run;
-        measure_again(&run.package, &run.target, &self.scenario, is_release)
+        measure_again(&run.package, &run.target, &self.scenario, profile, lacks)
     }
 
     /// Returns the command that accepts growth, or removes allowances that nothing uses.

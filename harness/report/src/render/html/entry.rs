@@ -130,7 +130,7 @@ pub(super) fn words(words: &Words, links: &Links) -> Markup {
             @match word {
                 Word::Said(said) => (said),
                 Word::Stressed(said) => b { (said) },
-                Word::Quoted(quoted) => (code(quoted)),
+                Word::Quoted(quoted) | Word::Named(quoted) => (code(quoted)),
                 Word::Line { file, line } => (source(file, *line, links)),
             }
         }

@@ -26,12 +26,13 @@ impl From<Words> for Message {
             text: words.write(|word| match word {
                 Word::Said(text) | Word::Stressed(text) => text.clone(),
                 Word::Quoted(text) => escape(&quoted(text)),
+                Word::Named(text) => escape(&format!("`{}`", quoted(text))),
                 Word::Line { file, line } => escape(&quoted(&place(file, *line))),
             }),
             markdown: words.write(|word| match word {
                 Word::Said(text) => text.clone(),
                 Word::Stressed(text) => format!("**{text}**"),
-                Word::Quoted(text) => code(&quoted(text)),
+                Word::Quoted(text) | Word::Named(text) => code(&quoted(text)),
                 Word::Line { file, line } => code(&quoted(&place(file, *line))),
             }),
         }
