@@ -20,7 +20,7 @@ use std::path::Path;
 use plimsoll_core::baseline::Baseline;
 use plimsoll_core::judge::{Observed, Policy};
 use plimsoll_core::ladder::rung;
-use plimsoll_core::{Avma, FoldedStack, Series, SourceFrame, SymbolTable, Tally};
+use plimsoll_core::{Avma, FoldedStack, Resource, Series, SourceFrame, SymbolTable, Tally};
 
 /// The number of stacks in a dump of a 200 MB server, and in a large dump.
 pub const SIZES: [usize; 2] = [1_100, 100_000];
@@ -193,8 +193,10 @@ pub fn observed(stacks: usize) -> Observed {
         .collect();
     let steady = |objects| Series::new(vec![Tally { objects, bytes: 0 }; iterations.len()]);
     Observed {
-        threads: steady(4),
-        descriptors: steady(12),
+        resources: BTreeMap::from([
+            (Resource::Threads, steady(4)),
+            (Resource::Descriptors, steady(12)),
+        ]),
         iterations,
         stacks,
         ..Observed::default()

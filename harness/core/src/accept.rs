@@ -113,8 +113,7 @@ fn subject(finding: &Finding) -> AllowanceSubject {
         }
         Subject::Stack(stack) => AllowanceSubject::Stack(StackPattern::exact(stack)),
         Subject::Site { frames, .. } => AllowanceSubject::Stack(StackPattern::ending_in(frames)),
-        Subject::Threads => AllowanceSubject::Threads,
-        Subject::Descriptors => AllowanceSubject::Descriptors,
+        Subject::Resource(resource) => AllowanceSubject::Resource(*resource),
     }
 }
 
@@ -191,8 +190,7 @@ fn used_by(finding: &Finding, baseline: &Baseline, report: &Report) -> Option<us
         (_, Standing::Moved) => {
             shown(finding.moved_from.as_ref()?).or_else(|| position(&subject(finding)))
         }
-        (Subject::Threads, _) => position(&AllowanceSubject::Threads),
-        (Subject::Descriptors, _) => position(&AllowanceSubject::Descriptors),
+        (Subject::Resource(_), _) => position(&subject(finding)),
         (Subject::Stack(stack), _) if finding.is_unused() => shown(stack),
         (Subject::Stack(stack), _) => baseline.allowance_of(stack),
         (Subject::Site { frames, .. }, _) => shared(frames, finding.allowed, baseline, report),
@@ -243,7 +241,7 @@ fn exceeded(
             .allowance_of(stack)
             .filter(|index| is_close(baseline.allowances[*index].rate, rate)),
         Subject::Site { frames, .. } => shared(frames, rate, baseline, report),
-        Subject::Threads | Subject::Descriptors => None,
+        Subject::Resource(_) => None,
     };
     of(finding.allowed).or_else(|| of(rounded))
 }

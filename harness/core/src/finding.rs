@@ -9,6 +9,7 @@ use crate::blame::{Blame, Packages, SourceFiles};
 use crate::fold::{self, Trace};
 use crate::ladder::RUNGS_TO_RISE;
 use crate::required::required;
+use crate::resource::Resource;
 use crate::verdict::Verdict;
 use crate::words::words;
 use crate::{FoldedStack, Frame, Lacks, Law, Rate, Tally};
@@ -107,7 +108,7 @@ impl Finding {
                 let first = first.iter().take(site.frames().len());
                 (first.cloned().collect(), common, lacks)
             }
-            Subject::Threads | Subject::Descriptors => (Vec::new(), None, None),
+            Subject::Resource(_) => (Vec::new(), None, None),
         };
     }
 
@@ -202,10 +203,8 @@ pub enum Subject {
         /// The number of stacks of the site.
         stacks: usize,
     },
-    /// Threads of the process.
-    Threads,
-    /// Open file descriptors of the process.
-    Descriptors,
+    /// Something that the process can run out of.
+    Resource(Resource),
 }
 
 impl Subject {
@@ -214,7 +213,7 @@ impl Subject {
     pub fn stack(&self) -> Option<&FoldedStack> {
         match self {
             Subject::Stack(stack) | Subject::Site { frames: stack, .. } => Some(stack),
-            Subject::Threads | Subject::Descriptors => None,
+            Subject::Resource(_) => None,
         }
     }
 
@@ -222,8 +221,7 @@ impl Subject {
     pub fn name(&self) -> String {
         match self {
             Subject::Stack(stack) | Subject::Site { frames: stack, .. } => stack.to_string(),
-            Subject::Threads => "threads".to_owned(),
-            Subject::Descriptors => "file descriptors".to_owned(),
+            Subject::Resource(resource) => resource.many().to_owned(),
         }
     }
 }
@@ -245,8 +243,8 @@ pub(crate) struct KindAndStack {
 pub(crate) enum Kind {
     Stack,
     Site,
-    Threads,
-    Descriptors,
+    #[serde(untagged)]
+    Resource(Resource),
 }
 
 impl From<Subject> for KindAndStack {
@@ -254,8 +252,7 @@ impl From<Subject> for KindAndStack {
         let (kind, stack, stacks) = match subject {
             Subject::Stack(stack) => (Kind::Stack, Some(stack), None),
             Subject::Site { frames, stacks } => (Kind::Site, Some(frames), Some(stacks as u64)),
-            Subject::Threads => (Kind::Threads, None, None),
-            Subject::Descriptors => (Kind::Descriptors, None, None),
+            Subject::Resource(resource) => (Kind::Resource(resource), None, None),
         };
         KindAndStack {
             kind,

@@ -14,7 +14,7 @@ use crate::rate::to_f64;
 use crate::series::LEAST_SIZE;
 pub use crate::verdict::Verdict;
 use crate::verdict::{Rarest, Threshold};
-use crate::{FoldedStack, Law, Rate, Series, Tally, fold};
+use crate::{FoldedStack, Law, Rate, Resource, Series, Tally, fold};
 use subjects::{Agreed, Measured, Of};
 
 /// A measurement: the levels of stacks and resources over the rungs of one ladder.
@@ -27,14 +27,12 @@ pub struct Observed {
     /// Stacks whose leaf frame has its name from a symbol table only. Functions that were
     /// inlined into that frame are not among the frames.
     pub bare: BTreeSet<FoldedStack>,
-    /// Threads of the process, as objects.
-    pub threads: Series,
-    /// Open file descriptors of the process, as objects.
-    pub descriptors: Series,
+    /// What the process has of each resource. A resource that is absent is not known.
+    pub resources: BTreeMap<Resource, Series>,
     /// Mean bytes between samples of the profile.
     pub interval: SampleInterval,
     /// Whether the levels are of a [running process](Series::of_process). Then `iterations` has
-    /// the positions of its dumps, and threads and descriptors are not known.
+    /// the positions of its dumps, and resources are not known.
     pub of_process: bool,
 }
 
@@ -534,8 +532,7 @@ fn unused(allowance: &Allowance, expired: bool) -> Finding {
         verdict,
         subject: match &allowance.subject {
             AllowanceSubject::Stack(pattern) => Subject::Stack(pattern.shown()),
-            AllowanceSubject::Threads => Subject::Threads,
-            AllowanceSubject::Descriptors => Subject::Descriptors,
+            AllowanceSubject::Resource(resource) => Subject::Resource(*resource),
         },
         frames: Vec::new(),
         blame: None,

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_core::judge::{BYTES_PER_OBJECT, OBJECTS_AT_TOP};
 use plimsoll_core::report::{Compared, Finding, Report, StackGrowth, Standing, Subject};
-use plimsoll_core::{FoldedStack, Law, Rate};
+use plimsoll_core::{FoldedStack, Law, Rate, Resource};
 use serde::{Deserialize, Serialize};
 
 /// How many leaf-most frames must be equal for stacks to be one group, whatever their callers.
@@ -32,15 +32,13 @@ const SURE: f64 = 2.0;
 /// whole pages make some steps a little larger.
 const STEPS: f64 = 0.02;
 
-const THREADS: &str = "[threads]";
-const DESCRIPTORS: &str = "[descriptors]";
-
-fn resource(name: &str) -> FoldedStack {
-    FoldedStack(vec![name.to_owned()])
+/// Returns the stack that stands for a resource: `[threads]`.
+fn stack_of(resource: Resource) -> FoldedStack {
+    FoldedStack(vec![format!("[{resource}]")])
 }
 
 fn is_resource(stack: &FoldedStack) -> bool {
-    matches!(stack.frames(), [name] if name == THREADS || name == DESCRIPTORS)
+    Resource::ALL.into_iter().any(|one| stack_of(one) == *stack)
 }
 
 /// A growth per iteration, as every output for programs has it.
@@ -125,11 +123,8 @@ impl Climb {
                 Subject::Site { frames, .. } => {
                     climb.sites.insert(frames.clone());
                 }
-                Subject::Threads => {
-                    climb.growing.insert(resource(THREADS));
-                }
-                Subject::Descriptors => {
-                    climb.growing.insert(resource(DESCRIPTORS));
+                Subject::Resource(resource) => {
+                    climb.growing.insert(stack_of(*resource));
                 }
             }
         }
@@ -163,17 +158,18 @@ impl Climb {
             return;
         };
         #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
-        let rate = |before: u64, after: u64| Rate {
-            objects: (after as f64 - before as f64)
-                / compared.after.saturating_sub(compared.before).max(1) as f64,
-            bytes: 0.0,
+        let per_iteration = |before: u64, after: u64| {
+            (after as f64 - before as f64)
+                / compared.after.saturating_sub(compared.before).max(1) as f64
         };
-        for (name, before, after) in [
-            (THREADS, before.threads, after.threads),
-            (DESCRIPTORS, before.descriptors, after.descriptors),
-        ] {
+        for resource in Resource::ALL {
+            let (before, after) = (before.resource(resource), after.resource(resource));
             if before != after {
-                self.rates.insert(resource(name), rate(before, after));
+                let rate = Rate {
+                    objects: per_iteration(before.objects, after.objects),
+                    bytes: per_iteration(before.bytes, after.bytes),
+                };
+                self.rates.insert(stack_of(resource), rate);
             }
         }
     }

@@ -8,6 +8,8 @@
 //! Rates, errors, laws, verdicts and places to blame come from the code that real runs use. So
 //! no report of the gallery contradicts itself, and a changed rule shows in its pictures.
 
+use std::collections::BTreeMap;
+
 use plimsoll_core::baseline::Baseline;
 use plimsoll_core::blame::{Blame, Packages, SourceFiles};
 use plimsoll_core::dump::SampleInterval;
@@ -19,7 +21,7 @@ use plimsoll_core::report::{
     Check, CheckOutcome, Compared, Completeness, Failure, LadderEnd, Report, Run, Rung,
     StackGrowth, Subject,
 };
-use plimsoll_core::{FoldedStack, Frame, Rate, Series, Tally};
+use plimsoll_core::{FoldedStack, Frame, Rate, Resource, Series, Tally};
 use plimsoll_text::hash::fnv;
 
 use crate::sample;
@@ -206,8 +208,10 @@ impl Workload {
                     (folded(frames), series)
                 })
                 .collect(),
-            threads: resource(3, self.threads),
-            descriptors: resource(9, self.descriptors),
+            resources: BTreeMap::from([
+                (Resource::Threads, resource(3, self.threads)),
+                (Resource::Descriptors, resource(9, self.descriptors)),
+            ]),
             interval: self.interval,
             ..Observed::default()
         }
@@ -224,13 +228,17 @@ impl Workload {
             let stacks = observed.stacks.values();
             let levels = stacks.filter_map(|series| level(series, at));
             let live = levels.fold(setup, Tally::saturating_add);
-            let resource = |series| level(series, at).unwrap_or_default().objects;
+            let resource = |of| {
+                level(&observed.resources[&of], at)
+                    .unwrap_or_default()
+                    .objects
+            };
             Rung {
                 iterations: *iterations,
                 live,
                 allocated: Some(live.bytes + 84_640),
-                threads: resource(&observed.threads),
-                descriptors: resource(&observed.descriptors),
+                threads: resource(Resource::Threads),
+                descriptors: resource(Resource::Descriptors),
                 resident: 14_680_064 + 3 * live.bytes,
             }
         };

@@ -138,8 +138,7 @@ pub(super) fn blamed(report: &Report) -> Option<Blamed> {
         .next()
         .or_else(|| report.findings.iter().find(unsure))?;
     let what = match (&first.subject, first.frames.first()) {
-        (Subject::Threads, _) => "threads".to_owned(),
-        (Subject::Descriptors, _) => "file descriptors".to_owned(),
+        (Subject::Resource(resource), _) => resource.many().to_owned(),
         (_, Some(frame)) => frame.function.clone(),
         (_, None) => "no frame".to_owned(),
     };

@@ -213,7 +213,7 @@ fn told(change: &Change, dry_run: bool) -> String {
 pub(super) fn leaf_of(subject: &AllowanceSubject) -> String {
     match subject {
         AllowanceSubject::Stack(pattern) => pattern.shown().leaf().to_owned(),
-        AllowanceSubject::Threads | AllowanceSubject::Descriptors => subject.to_string(),
+        AllowanceSubject::Resource(_) => subject.to_string(),
     }
 }
 

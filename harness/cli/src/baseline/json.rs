@@ -1,5 +1,6 @@
 //! `list --json` and `check --json`, format 1: `schema/baselines-v1.schema.json`.
 
+use plimsoll_core::Resource;
 use plimsoll_core::baseline::{AllowanceSubject, MeasuredWith};
 use serde_json::{Value, json};
 
@@ -67,12 +68,12 @@ fn allowance(entry: &Entry, shelf: &Shelf) -> Value {
     let allowance = &entry.allowance;
     let stack = match &allowance.subject {
         AllowanceSubject::Stack(pattern) => Some(pattern.shown().0),
-        AllowanceSubject::Threads | AllowanceSubject::Descriptors => None,
+        AllowanceSubject::Resource(_) => None,
     };
     json!({
         "line": entry.line(),
         "stack": stack,
-        "resource": allowance.subject.resource(),
+        "resource": allowance.subject.resource().map(Resource::as_str),
         "rate": allowance.rate,
         "law": allowance.law.as_str(),
         "reason": allowance.reason,

@@ -17,7 +17,7 @@ pub(super) fn list(shelf: &Shelf, out: &Out) -> String {
                 let n = pattern.frames().len() as u64;
                 format!(" ({})", plural(n, "frame", "frames"))
             }
-            AllowanceSubject::Threads | AllowanceSubject::Descriptors => String::new(),
+            AllowanceSubject::Resource(_) => String::new(),
         };
         format!("  {}{frames}\n", out.paint(Paint::Bold, &subject(entry)))
     });
@@ -134,8 +134,7 @@ fn number_of_days(days: i64) -> String {
 pub(super) fn subject(entry: &Entry) -> String {
     match &entry.allowance.subject {
         AllowanceSubject::Stack(pattern) => safe_line(pattern.shown().leaf()),
-        AllowanceSubject::Threads => "threads".to_owned(),
-        AllowanceSubject::Descriptors => "file descriptors".to_owned(),
+        AllowanceSubject::Resource(resource) => resource.many().to_owned(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! `plimsoll accept`, the real binary over reports made by hand.
 
 use insta::assert_snapshot;
+use plimsoll_core::Resource;
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::{Finding, Report, Standing, Subject};
 
@@ -64,7 +65,7 @@ fn as_a_subcommand_of_cargo() {
 #[test]
 fn sites_and_resources() {
     let mut report = regressed("r1", "http::echo", "fd", RATE);
-    report.findings[0].subject = Subject::Descriptors;
+    report.findings[0].subject = Subject::Resource(Resource::Descriptors);
     let mut pair = finding("a b", RATE);
     pair.subject = site("a b", 9);
     pair.error = rate(0.0, 0.01);
@@ -430,7 +431,7 @@ fn settled(verdict: Verdict) -> Report {
             ..finding("main new lru::fill lru::put", RATE)
         },
         unused(cache, Standing::Stale),
-        unused(Subject::Threads, Standing::Expired),
+        unused(Subject::Resource(Resource::Threads), Standing::Expired),
     ];
     report
 }

@@ -1,6 +1,7 @@
 //! `plimsoll report`, the real binary over reports made by hand.
 
 use insta::assert_snapshot;
+use plimsoll_core::Resource;
 use plimsoll_core::Tally;
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::{Report, Standing, Subject, Survivors};
@@ -92,7 +93,7 @@ fn a_verdict_is_explained() {
         born(512, 1_024, 1_512, 512),
     ];
     let mut threads = finding.clone();
-    threads.subject = Subject::Threads;
+    threads.subject = Subject::Resource(Resource::Threads);
     threads.frames = Vec::new();
     threads.survivors = Vec::new();
     threads.verdict = Verdict::Inconclusive;

@@ -9,7 +9,7 @@ mod sarif;
 
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::{CheckOutcome, Report, Standing, Subject};
-use plimsoll_core::{FoldedStack, Frame, Rate};
+use plimsoll_core::{FoldedStack, Frame, Rate, Resource};
 use plimsoll_text::escape::is_hidden;
 
 use project::{Project, RATE, check, failure, finding, report};
@@ -45,7 +45,10 @@ fn one_of_each() -> Vec<Report> {
     growth.findings = vec![stack, site, expired, unsure, allowed];
 
     let mut resources = report("r1", "resources", Verdict::Regressed);
-    for subject in [Subject::Threads, Subject::Descriptors] {
+    for subject in [
+        Subject::Resource(Resource::Threads),
+        Subject::Resource(Resource::Descriptors),
+    ] {
         let mut one = finding("main", Rate { bytes: 0.0, ..RATE });
         one.subject = subject;
         one.frames.clear();

@@ -63,7 +63,7 @@ pub use rounding::round_up;
 pub use write::update;
 
 use crate::toml::quoted;
-use crate::{FoldedStack, Law, Per, Rate};
+use crate::{FoldedStack, Law, Per, Rate, Resource};
 
 /// The newest format that this version reads, and the format that it writes.
 pub const FORMAT: i64 = 1;
@@ -154,27 +154,17 @@ pub type AllowanceLines = Vec<RangeInclusive<usize>>;
 pub enum AllowanceSubject {
     /// Every stack that matches.
     Stack(StackPattern),
-    /// Threads of the process.
-    Threads,
-    /// Open file descriptors of the process.
-    Descriptors,
+    /// Something that the process can run out of.
+    Resource(Resource),
 }
 
 impl AllowanceSubject {
-    /// Returns the word for a resource in a file. `None` for stacks.
-    pub fn resource(&self) -> Option<&'static str> {
+    /// Returns the resource. `None` for stacks.
+    pub fn resource(&self) -> Option<Resource> {
         match self {
             AllowanceSubject::Stack(_) => None,
-            AllowanceSubject::Threads => Some("threads"),
-            AllowanceSubject::Descriptors => Some("descriptors"),
+            AllowanceSubject::Resource(resource) => Some(*resource),
         }
-    }
-
-    /// Returns the resource with that word.
-    pub fn from_resource(word: &str) -> Option<Self> {
-        [AllowanceSubject::Threads, AllowanceSubject::Descriptors]
-            .into_iter()
-            .find(|subject| subject.resource() == Some(word))
     }
 }
 
@@ -183,7 +173,7 @@ impl fmt::Display for AllowanceSubject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             AllowanceSubject::Stack(pattern) => pattern.fmt(f),
-            resource => f.write_str(resource.resource().unwrap_or_default()),
+            AllowanceSubject::Resource(resource) => resource.fmt(f),
         }
     }
 }
@@ -240,7 +230,7 @@ impl Baseline {
                 AllowanceSubject::Stack(pattern) => {
                     pattern.is_exact() == exact && pattern.matches(stack)
                 }
-                AllowanceSubject::Threads | AllowanceSubject::Descriptors => false,
+                AllowanceSubject::Resource(_) => false,
             })
         };
         matching(true).or_else(|| matching(false))

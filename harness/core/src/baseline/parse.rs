@@ -11,7 +11,7 @@ use super::{
     MAX_FRAME_BYTES, MAX_FRAMES, MAX_RATE, MeasuredWith, PatternFrame, StackPattern,
 };
 use crate::toml::{found, found_value, line_at, nearest, quoted, quoted_message};
-use crate::{Law, Per, Rate};
+use crate::{Law, Per, Rate, Resource};
 
 const ROOT_KEYS: &[&str] = &["format", "measured", "allow"];
 const MEASURED_KEYS: &[&str] = &[
@@ -314,7 +314,8 @@ impl<'a> Reader<'a> {
         match (self.get("stack"), self.get("resource")) {
             (None, Some(resource)) => resource
                 .as_str()
-                .and_then(AllowanceSubject::from_resource)
+                .and_then(Resource::from_word)
+                .map(AllowanceSubject::Resource)
                 .ok_or_else(|| self.unexpected("resource", resource, "`threads` or `descriptors`")),
             (Some(_), Some(resource)) => {
                 Err(self.unexpected("resource", resource, "either `stack` or `resource`"))

@@ -318,9 +318,8 @@ fn add(
         AllowanceSubject::Stack(pattern) => {
             set(&mut table, "stack", frames::written(pattern).into());
         }
-        resource => {
-            let word = resource.resource().unwrap_or_default();
-            set(&mut table, "resource", word.into());
+        AllowanceSubject::Resource(resource) => {
+            set(&mut table, "resource", resource.as_str().into());
         }
     }
     set_allowance(&mut table, allowance);

@@ -53,7 +53,7 @@ impl Move<'_> {
         let index = self.allowances.first().filter(|_| self.is_whole)?;
         match &baseline.allowances[*index].subject {
             AllowanceSubject::Stack(old) => Some(old.shown()),
-            AllowanceSubject::Threads | AllowanceSubject::Descriptors => None,
+            AllowanceSubject::Resource(_) => None,
         }
     }
 }

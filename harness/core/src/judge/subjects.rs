@@ -12,7 +12,7 @@ use crate::dump::SampleInterval;
 use crate::finding::{Finding, Standing, Subject, Survivors};
 use crate::growth::{Growth, Quantity, Unit};
 use crate::ladder::RUNGS_PER_OCTAVE;
-use crate::{FoldedStack, Law, Rate, Series, Tally, fold};
+use crate::{FoldedStack, Law, Rate, Resource, Series, Tally, fold};
 
 /// One subject: something that is judged.
 pub(super) struct Measured<'a> {
@@ -35,8 +35,7 @@ pub(super) enum Of<'a> {
         site: FoldedStack,
         stacks: usize,
     },
-    Threads,
-    Descriptors,
+    Resource(Resource),
 }
 
 /// The allowances that a subject falls under, with their places in the baseline. Mostly there
@@ -235,8 +234,7 @@ impl Of<'_> {
                 frames: site.clone(),
                 stacks: *stacks,
             },
-            Of::Threads => Subject::Threads,
-            Of::Descriptors => Subject::Descriptors,
+            Of::Resource(resource) => Subject::Resource(*resource),
         })
     }
 }
@@ -312,15 +310,13 @@ pub(super) fn of<'a>(
             subjects.push(site);
         }
     }
-    let mut resource = |of, series: &Series, subject| {
+    for (resource, series) in &observed.resources {
+        let subject = AllowanceSubject::Resource(*resource);
         let mut allowances = baseline.allowances.iter();
         let allowance = allowances.position(|allowance| allowance.subject == subject);
         let agreed = Agreed::at(allowance, baseline);
-        subjects.push(measured(of, series.clone(), agreed));
-    };
-    let (threads, descriptors) = (&observed.threads, &observed.descriptors);
-    resource(Of::Threads, threads, AllowanceSubject::Threads);
-    resource(Of::Descriptors, descriptors, AllowanceSubject::Descriptors);
+        subjects.push(measured(Of::Resource(*resource), series.clone(), agreed));
+    }
     subjects
 }
 

@@ -34,11 +34,7 @@ fn assessed(
     policy: Policy,
 ) -> Assessment {
     let iterations: Vec<u64> = (0..rungs).map(rung).collect();
-    let (objects, bytes) = (3, 0);
-    let flat = Series::new(vec![Tally { objects, bytes }; rungs]);
     let mut observed = Observed {
-        threads: flat.clone(),
-        descriptors: flat,
         iterations: iterations.clone(),
         ..Observed::default()
     };
@@ -46,10 +42,10 @@ fn assessed(
         let levels = iterations.iter().map(|n| level(*n));
         let levels = levels.map(|(objects, bytes)| Tally { objects, bytes });
         let series = Series::new(levels.collect());
-        match *stack {
-            "threads" => observed.threads = series,
-            stack => _ = observed.stacks.insert(folded(stack), series),
-        }
+        match Resource::from_word(stack) {
+            Some(resource) => observed.resources.insert(resource, series),
+            None => observed.stacks.insert(folded(stack), series),
+        };
     }
     let baseline = Baseline::parse(format!("format = 1\n{allowances}").as_bytes()).unwrap();
     judge(&observed, &baseline, &policy)
@@ -69,8 +65,8 @@ fn shown(assessment: &Assessment) -> String {
         let subject = match &finding.subject {
             Subject::Stack(stack) => stack.to_string(),
             Subject::Site { frames, stacks } => format!("{stacks} stacks at {frames}"),
-            Subject::Threads => "threads".to_owned(),
-            Subject::Descriptors => "descriptors".to_owned(),
+            Subject::Resource(Resource::Threads) => "threads".to_owned(),
+            Subject::Resource(Resource::Descriptors) => "descriptors".to_owned(),
         };
         let Rate { objects, bytes } = finding.rate;
         // One finding is on the line of the verdict.

@@ -21,7 +21,7 @@ use crate::judge::{Observed, iterations_to_settle};
 use crate::required::required;
 use crate::verdict::Verdict;
 pub use crate::verdict::{Rarest, Threshold};
-use crate::{FoldedStack, Per, Rate, Series, Tally};
+use crate::{FoldedStack, Per, Rate, Resource, Series, Tally};
 
 /// The outcome of one scenario in one run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -195,6 +195,17 @@ pub struct Rung {
     pub descriptors: u64,
     /// Resident set, in bytes. Never judged: exact profiling inflates it.
     pub resident: u64,
+}
+
+impl Rung {
+    /// Returns what the subject has of a resource.
+    pub fn resource(&self, resource: Resource) -> Tally {
+        let objects = match resource {
+            Resource::Threads => self.threads,
+            Resource::Descriptors => self.descriptors,
+        };
+        Tally { objects, bytes: 0 }
+    }
 }
 
 /// Why a ladder ended.

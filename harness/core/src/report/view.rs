@@ -466,8 +466,7 @@ impl Finding {
     pub fn name(&self) -> &str {
         let leaf = || self.subject.stack().map_or("", FoldedStack::leaf);
         match (&self.subject, &self.blame, self.frames.first()) {
-            (Subject::Threads, ..) => "threads",
-            (Subject::Descriptors, ..) => "file descriptors",
+            (Subject::Resource(resource), ..) => resource.many(),
             (_, Some(blame), _) => match (&blame.at, &blame.origin) {
                 (Some(at), _) => &at.function,
                 (None, Some(Origin::Workload(_))) => "the workload",

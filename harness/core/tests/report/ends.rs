@@ -55,11 +55,8 @@ fn observed(rungs: usize, level: impl Fn(u64) -> (u64, u64)) -> Observed {
         Tally { objects, bytes }
     });
     let stack = FoldedStack(vec!["main".to_owned(), "keep".to_owned()]);
-    let flat = Series::new(vec![Tally::default(); rungs]);
     Observed {
         stacks: [(stack, Series::new(levels.collect()))].into(),
-        threads: flat.clone(),
-        descriptors: flat,
         iterations,
         ..Observed::default()
     }

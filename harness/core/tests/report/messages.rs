@@ -3,7 +3,7 @@
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::ladder::rung;
 use plimsoll_core::report::{BuilderSetting, Finding, LadderEnd, Report, Subject, Threshold};
-use plimsoll_core::{Law, Tally};
+use plimsoll_core::{Law, Resource, Tally};
 
 use crate::sample;
 use crate::samples::{finding, rate_of, regressed, within};
@@ -96,7 +96,7 @@ fn evidence() {
             "threads",
             {
                 let mut report = unsure(Fluctuating, 0.0, 40, |at| (4 + at as u64 * 5 % 7, 0));
-                report.findings[0].subject = Subject::Threads;
+                report.findings[0].subject = Subject::Resource(Resource::Threads);
                 report
             },
             Some("4 to 10 threads at the last 16 dumps"),
@@ -280,7 +280,7 @@ fn advice() {
         (
             "threads",
             with(leak(1.0), |report| {
-                report.findings[0].subject = Subject::Threads
+                report.findings[0].subject = Subject::Resource(Resource::Threads)
             }),
             &["1,000 threads in 1.0 s at 1,000 iterations a second"],
         ),

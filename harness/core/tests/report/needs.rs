@@ -4,7 +4,7 @@ use plimsoll_core::accept::needs;
 use plimsoll_core::baseline::Baseline;
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::{Finding, Report, Standing, Subject};
-use plimsoll_core::{FoldedStack, Rate, Tally};
+use plimsoll_core::{FoldedStack, Rate, Resource, Tally};
 
 use crate::sample;
 use crate::samples::within;
@@ -21,7 +21,7 @@ fn found(of: &str, standing: Standing, bytes: f64) -> Finding {
         .map_or((of, None), |(of, from)| (of, Some(from)));
     let stack = |frames: &str| FoldedStack(frames.split(' ').map(str::to_owned).collect());
     let subject = match of.strip_prefix("2 stacks at ") {
-        _ if of == "threads" => Subject::Threads,
+        _ if of == "threads" => Subject::Resource(Resource::Threads),
         Some(frames) => Subject::Site {
             frames: stack(frames),
             stacks: 2,

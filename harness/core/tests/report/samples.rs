@@ -9,7 +9,7 @@ use plimsoll_core::report::{
     BuilderSetting, Check, CheckOutcome, Compared, Completeness, Failure, Finding, LadderEnd,
     Measured, Rarest, Report, Run, Rung, StackGrowth, Subject, Survivors, Threshold,
 };
-use plimsoll_core::{FoldedStack, Frame, Lacks, Law, Per, Rate, Tally};
+use plimsoll_core::{FoldedStack, Frame, Lacks, Law, Per, Rate, Resource, Tally};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -222,7 +222,10 @@ fn subject() -> impl Strategy<Value = Subject> {
     let stack = folded().prop_map(Subject::Stack);
     let stacks = any::<u32>().prop_map(|n| n as usize);
     let site = (folded(), stacks).prop_map(|(frames, stacks)| Subject::Site { frames, stacks });
-    let resource = one_of(&[Subject::Threads, Subject::Descriptors]);
+    let resource = one_of(&[
+        Subject::Resource(Resource::Threads),
+        Subject::Resource(Resource::Descriptors),
+    ]);
     prop_oneof![1 => stack, 1 => site, 2 => resource]
 }
 

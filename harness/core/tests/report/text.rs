@@ -9,7 +9,7 @@ use plimsoll_core::report::{
     BASELINE, Check, CheckOutcome, Failure, Finding, LadderEnd, Rarest, Report, Standing, Subject,
     Threshold,
 };
-use plimsoll_core::{Law, Rate};
+use plimsoll_core::{Law, Rate, Resource};
 use proptest::prelude::*;
 
 use crate::samples::{
@@ -181,8 +181,8 @@ fn many_stacks_keep_growing() {
     report.findings = vec![
         sampled,
         site,
-        resource(Subject::Threads, 1.0),
-        resource(Subject::Descriptors, 0.5),
+        resource(Subject::Resource(Resource::Threads), 1.0),
+        resource(Subject::Resource(Resource::Descriptors), 0.5),
         finding(),
         finding(),
         finding(),
@@ -426,7 +426,7 @@ fn rates_of_a_sampled_run_come_with_their_error() {
     assert_snapshot!(rendered(&report));
 
     // Threads are counted, and what was not sampled has no error.
-    report.findings[0].subject = Subject::Threads;
+    report.findings[0].subject = Subject::Resource(Resource::Threads);
     assert_snapshot!(rendered(&report));
 }
 
@@ -533,7 +533,7 @@ fn the_place_to_blame() {
         assert!(sentence.contains(&format!("; in {expected}")), "{sentence}");
     }
     let descriptors = Finding {
-        subject: Subject::Descriptors,
+        subject: Subject::Resource(Resource::Descriptors),
         ..unused(Verdict::Regressed, Standing::New)
     };
     assert_eq!(descriptors.blamed(), None);

@@ -84,11 +84,8 @@ fn climbed(rungs: usize, level: impl Fn(u64) -> (u64, u64)) -> Climb {
     let tally = |(objects, bytes)| Tally { objects, bytes };
     let levels: Vec<Tally> = iterations.iter().map(|n| tally(level(*n))).collect();
     let stack = folded("main;keep");
-    let flat = Series::new(vec![Tally::default(); rungs]);
     let observed = Observed {
         stacks: [(stack.clone(), Series::new(levels.clone()))].into(),
-        threads: flat.clone(),
-        descriptors: flat,
         iterations: iterations.clone(),
         ..Observed::default()
     };

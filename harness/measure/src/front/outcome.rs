@@ -185,8 +185,7 @@ fn more_than_needed(verdict: Verdict, findings: &[Finding], baseline: &str) -> V
     let too_large = |finding: &&Finding| is_trusted(verdict) && finding.has_twice_its_need();
     let said = findings.iter().filter(too_large).map(|finding| {
         let (what, is_heap) = match &finding.subject {
-            Subject::Threads => ("threads", false),
-            Subject::Descriptors => ("file descriptors", false),
+            Subject::Resource(resource) => (resource.many(), false),
             Subject::Stack(stack) | Subject::Site { frames: stack, .. } => (stack.leaf(), true),
         };
         let rate = |rate: Rate| match is_heap {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::ladder::RUNGS_PER_OCTAVE;
 use plimsoll_core::report::{Finding, Rung, Subject, units};
-use plimsoll_core::{Avma, Tally};
+use plimsoll_core::{Avma, Resource, Tally};
 
 use super::profile::Sources;
 
@@ -78,8 +78,8 @@ impl Paused {
         let notes = findings.iter().filter_map(|finding| {
             let before = finding.levels.last()?.objects;
             let after = match &finding.subject {
-                Subject::Threads => self.threads,
-                Subject::Descriptors => self.descriptors,
+                Subject::Resource(Resource::Threads) => self.threads,
+                Subject::Resource(Resource::Descriptors) => self.descriptors,
                 Subject::Stack(_) | Subject::Site { .. } => sources.after_pause(&finding.subject),
             };
             self.is_by_clock(finding, before, after).then(|| {

@@ -10,7 +10,7 @@ use plimsoll_core::growth::Growth;
 use plimsoll_core::judge::Observed;
 use plimsoll_core::ladder::RUNGS_PER_OCTAVE;
 use plimsoll_core::report::{Check, CheckOutcome, Completeness, Rung, Subject};
-use plimsoll_core::{Avma, FoldedStack, Series, SymbolTable, Tally, birth};
+use plimsoll_core::{Avma, FoldedStack, Resource, Series, SymbolTable, Tally, birth};
 use plimsoll_symbols::MappedFile;
 
 use super::pause::Paused;
@@ -305,21 +305,17 @@ impl Profile {
                 .or_smaller(folded.trace);
             stacks.entry(folded.stack).or_default().merge(series);
         }
-        let resource = |count: fn(&Rung) -> u64| {
-            let levels = self.rungs.iter().map(|rung| Tally {
-                objects: count(rung),
-                bytes: 0,
-            });
-            Series::new(levels.collect())
-        };
+        let resources = Resource::ALL.into_iter();
+        let resources = resources
+            .map(|one| (one, series_of(&self.rungs, one)))
+            .collect();
         let observed = Observed {
             iterations: self.iterations(),
             interval: self.plan.interval(),
             stacks,
             bare,
             of_process: false,
-            threads: resource(|rung| rung.threads),
-            descriptors: resource(|rung| rung.descriptors),
+            resources,
         };
         let sources = Sources {
             traces,
@@ -468,11 +464,16 @@ impl Sources {
         let is_of = |stack: &FoldedStack| match subject {
             Subject::Stack(own) => own == stack,
             Subject::Site { frames, .. } => fold::site(stack) == *frames,
-            Subject::Threads | Subject::Descriptors => false,
+            Subject::Resource(_) => false,
         };
         let of = self.after_pause.iter().filter(|(stack, _)| is_of(stack));
         of.map(|(_, objects)| objects).sum()
     }
+}
+
+/// Returns the levels of a resource.
+fn series_of(rungs: &[Rung], resource: Resource) -> Series {
+    Series::new(rungs.iter().map(|rung| rung.resource(resource)).collect())
 }
 
 /// Returns whether a stack contains the canary's functions, in the order of their calls.

@@ -277,8 +277,7 @@ fn shown_subject(subject: &Subject) -> String {
     match subject {
         Subject::Stack(stack) => stack.to_string(),
         Subject::Site { frames, stacks } => format!("{stacks} stacks at {frames}"),
-        Subject::Threads => "threads".to_owned(),
-        Subject::Descriptors => "descriptors".to_owned(),
+        Subject::Resource(resource) => resource.to_string(),
     }
 }
 

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use plimsoll_core::Resource::{Descriptors, Threads};
 use plimsoll_core::judge::Verdict::{self, Broken, Failed, Inconclusive, Regressed, Within};
-use plimsoll_core::report::Subject::{Descriptors, Threads};
+use plimsoll_core::report::Subject;
 use plimsoll_core::report::{CheckOutcome, Finding, LadderEnd, Report, json};
 
 use crate::PROGRAM;
@@ -299,7 +300,7 @@ fn leaks_of_every_kind_fail_by_their_rates() {
 
 fn threads_and_descriptors_are_findings() {
     let project = Project::new("resources");
-    for (scenario, subject, end) in [
+    for (scenario, resource, end) in [
         ("thread_leak", Threads, LadderEnd::Threads),
         ("descriptor_leak", Descriptors, LadderEnd::Descriptors),
     ] {
@@ -307,7 +308,9 @@ fn threads_and_descriptors_are_findings() {
         let report = project.fails(scenario, "", &said);
         assert_eq!(report.verdict, Regressed, "{report:?}");
         let mut findings = report.findings.iter();
-        let finding = findings.find(|finding| finding.subject == subject).unwrap();
+        let finding = findings
+            .find(|finding| finding.subject == Subject::Resource(resource))
+            .unwrap();
         assert!((finding.rate.objects - 1.0).abs() < 0.01, "{finding:?}");
         let ends = [end, LadderEnd::Budget];
         assert!(ends.contains(&report.end), "{scenario}: {report:?}");

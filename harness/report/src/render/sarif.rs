@@ -23,7 +23,7 @@ use plimsoll_core::layout;
 use plimsoll_core::report::units::{count, plural};
 use plimsoll_core::report::view::total;
 use plimsoll_core::report::{CheckOutcome, Finding, Report, Standing, Subject};
-use plimsoll_core::{FoldedStack, Frame, Rate};
+use plimsoll_core::{FoldedStack, Frame, Rate, Resource};
 use serde_json::{Value, json};
 
 use self::message::Message;
@@ -255,8 +255,10 @@ fn rule(finding: &Finding) -> Option<Rule> {
         (_, Standing::Expired, _) => Some(Rule::ExpiredAllowance),
         (Verdict::Inconclusive, ..) => Some(Rule::Inconclusive),
         (_, _, Subject::Stack(_) | Subject::Site { .. }) => Some(Rule::Growth),
-        (_, _, Subject::Threads) => Some(Rule::ThreadGrowth),
-        (_, _, Subject::Descriptors) => Some(Rule::DescriptorGrowth),
+        (_, _, Subject::Resource(resource)) => Some(match resource {
+            Resource::Threads => Rule::ThreadGrowth,
+            Resource::Descriptors => Rule::DescriptorGrowth,
+        }),
     }
 }
 

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::Resource;
 use crate::fold::normalize_frame;
 
 fn any_text() -> impl Strategy<Value = String> {
@@ -25,8 +26,8 @@ fn any_subject() -> impl Strategy<Value = AllowanceSubject> {
         });
     prop_oneof![
         6 => pattern.prop_map(AllowanceSubject::Stack),
-        1 => Just(AllowanceSubject::Threads),
-        1 => Just(AllowanceSubject::Descriptors),
+        1 => Just(AllowanceSubject::Resource(Resource::Threads)),
+        1 => Just(AllowanceSubject::Resource(Resource::Descriptors)),
     ]
 }
 

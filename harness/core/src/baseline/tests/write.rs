@@ -1,5 +1,7 @@
 //! What becomes of a file's text.
 
+use crate::Resource;
+
 use similar::{ChangeTag, TextDiff};
 
 use super::*;
@@ -36,9 +38,9 @@ fn moved(existing: &str, from: &str, to: &str) -> String {
 /// A file's text without what it has for these, as they are shown.
 #[track_caller]
 fn removed(existing: &str, shown: &[&str]) -> String {
-    let subject = |shown: &&str| {
-        AllowanceSubject::from_resource(shown)
-            .unwrap_or_else(|| AllowanceSubject::Stack(StackPattern::from_shown(&folded(shown))))
+    let subject = |shown: &&str| match Resource::from_word(shown) {
+        Some(resource) => AllowanceSubject::Resource(resource),
+        None => AllowanceSubject::Stack(StackPattern::from_shown(&folded(shown))),
     };
     let acceptance = Acceptance {
         removed: shown.iter().map(subject).collect(),
@@ -81,7 +83,7 @@ fn all_of_the_run(allowances: Vec<Accepted>) -> Acceptance {
 #[test]
 fn a_new_file() {
     let site = StackPattern::ending_in(&folded("b::c"));
-    let mut threads = accept_for(AllowanceSubject::Threads, 1.0, 0.0);
+    let mut threads = accept_for(AllowanceSubject::Resource(Resource::Threads), 1.0, 0.0);
     threads.allowance.reason = Some("a pool that is \"never\" joined\nas it should be".to_owned());
     threads.allowance.issue = Some("https://example.org/7".to_owned());
     threads.allowance.expires = Date::new(2027, 1, 31);
@@ -193,7 +195,7 @@ fn measured_goes_before_what_it_measured() {
     let alone = format!("# ours\nformat = 1\n\n{MEASURED}");
     assert_eq!(removed(&measured_too, &["threads"]), alone);
     let replaced = Acceptance {
-        removed: vec![AllowanceSubject::Threads],
+        removed: vec![AllowanceSubject::Resource(Resource::Threads)],
         ..all_of_the_run(vec![accept("a", 1.0, 8.0)])
     };
     let updated = settled(Some(&format!("format = 1\n{THREADS}")), &replaced);

@@ -16,8 +16,7 @@ fn seen(stacks: &str) -> Observed {
         Series::new(levels.collect())
     };
     let mut observed = Observed {
-        threads: series(0, 0),
-        descriptors: series(0, 0),
+        resources: BTreeMap::new(),
         iterations: iterations.clone(),
         ..Observed::default()
     };

@@ -196,13 +196,12 @@ fn subject(file: KindAndStack) -> Result<Subject, ReportError> {
             let stacks = usize::try_from(stacks).unwrap_or(usize::MAX);
             Ok(Subject::Site { frames, stacks })
         }
-        (Kind::Threads, None, None) => Ok(Subject::Threads),
-        (Kind::Descriptors, None, None) => Ok(Subject::Descriptors),
+        (Kind::Resource(resource), None, None) => Ok(Subject::Resource(resource)),
         (kind, stack, stacks) => {
             let expected = match kind {
                 Kind::Stack => "a stack alone",
                 Kind::Site => "a stack and the number of stacks",
-                Kind::Threads | Kind::Descriptors => "null for both keys",
+                Kind::Resource(_) => "null for both keys",
             };
             let is = |there| if there { "something" } else { "null" };
             let (stack, stacks) = (is(stack.is_some()), is(stacks.is_some()));

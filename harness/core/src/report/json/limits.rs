@@ -282,7 +282,7 @@ fn each_string(report: &mut Report, mut visit: impl FnMut(&'static str, &mut Str
     for finding in &mut report.findings {
         match &mut finding.subject {
             Subject::Stack(frames) | Subject::Site { frames, .. } => stack(&mut visit, frames),
-            Subject::Threads | Subject::Descriptors => {}
+            Subject::Resource(_) => {}
         }
         let mut frames: Vec<&mut Frame> = finding.frames.iter_mut().collect();
         if let Some(blame) = &mut finding.blame {

@@ -3,10 +3,11 @@
 
 use crate::finding::{Finding, Subject};
 use crate::judge::COARSEST_THRESHOLD;
+use crate::rate::to_f64;
 use crate::report::units::{count, duration, plural, size};
 use crate::report::view::total;
 use crate::report::{BuilderSetting, LadderEnd, Report};
-use crate::{Law, Per, Rate};
+use crate::{Law, Per};
 
 /// Iterations a second of the service that growth is shown for.
 const PER_SECOND: f64 = 1_000.0;
@@ -126,12 +127,10 @@ impl Report {
         steady.retain(|finding| is_steady(finding));
         add(GIB, "1 GiB", total(&steady).bytes);
         for finding in steady {
-            let Rate { objects, .. } = finding.rate;
-            // 1,024 is the usual limit of open files. A thousand threads are a lot.
-            match finding.subject {
-                Subject::Threads => add(1_000.0, "1,000 threads", objects),
-                Subject::Descriptors => add(1_024.0, "1,024 file descriptors", objects),
-                Subject::Stack(_) | Subject::Site { .. } => {}
+            if let Subject::Resource(resource) = finding.subject {
+                let n = resource.a_lot();
+                let what = plural(n, resource.one(), resource.many());
+                add(to_f64(n), &what, finding.rate.objects);
             }
         }
         let parts = parts.join(", ");

@@ -69,8 +69,7 @@ impl Finding {
     pub fn cause(&self) -> CauseKey<'_> {
         // The first word keeps a function from being taken for a resource.
         CauseKey(match (&self.subject, &self.blame) {
-            (Subject::Threads, _) => vec!["threads"],
-            (Subject::Descriptors, _) => vec!["file descriptors"],
+            (Subject::Resource(resource), _) => vec![resource.many()],
             (_, Some(blame)) => {
                 // Whatever a called function allocates is one leak.
                 let caller = match (&blame.caller, &blame.origin) {

@@ -233,8 +233,7 @@ impl Levels<'_> {
 
     fn unit(&self) -> (&'static str, &'static str) {
         match self.finding.subject {
-            Subject::Threads => ("thread", "threads"),
-            Subject::Descriptors => ("file descriptor", "file descriptors"),
+            Subject::Resource(resource) => (resource.one(), resource.many()),
             Subject::Stack(_) | Subject::Site { .. } => ("object", "objects"),
         }
     }

@@ -1,9 +1,9 @@
 //! Sums of several findings.
 
-use crate::Rate;
 use crate::finding::each_stack_once;
 use crate::report::units::{bytes, give_or_take, objects, plural, signed_bytes, signed_objects};
 use crate::report::{Finding, Report, Subject};
+use crate::{Rate, Resource};
 
 /// A number, and the text that follows it: its error and its unit, after a space.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,8 +19,8 @@ pub struct Amount {
 pub struct Sum {
     /// The sum of stacks and sites. Like the other sums, `None` if there are none.
     heap: Option<Rate>,
-    threads: Option<f64>,
-    descriptors: Option<f64>,
+    /// In the order of [`Resource`].
+    resources: [Option<Rate>; Resource::ALL.len()],
     /// The error of `heap`, if that is an estimate.
     error: Option<Rate>,
     /// Whether the numbers are written with a sign.
@@ -47,15 +47,14 @@ impl Sum {
             let rates = findings.into_iter().map(rate);
             rates.reduce(|sum, rate| sum + rate)
         };
-        let resource = |subject: Subject| {
+        let resource = |resource: Resource| {
             let of = findings.iter().copied();
-            let of = of.filter(|finding| finding.subject == subject);
-            sum(of.collect()).map(|rate| rate.objects)
+            let of = of.filter(|finding| finding.subject == Subject::Resource(resource));
+            sum(of.collect())
         };
         Sum {
             heap: sum(each_stack_once(findings)),
-            threads: resource(Subject::Threads),
-            descriptors: resource(Subject::Descriptors),
+            resources: Resource::ALL.map(resource),
             ..Sum::default()
         }
     }
@@ -77,12 +76,9 @@ impl Sum {
             let off = off(|error| error.objects, objects);
             add(say[1](heap.objects), off + " objects");
         }
-        for (rate, unit) in [
-            (self.threads, " threads"),
-            (self.descriptors, " file descriptors"),
-        ] {
+        for (resource, rate) in Resource::ALL.into_iter().zip(self.resources) {
             if let Some(rate) = rate {
-                add(say[1](rate), unit.to_owned());
+                add(say[1](rate.objects), format!(" {}", resource.many()));
             }
         }
         amounts
@@ -98,8 +94,9 @@ impl Sum {
     /// Returns the number by which sums are ordered: bytes per iteration. A thread or a file
     /// counts as much as an object of 8 bytes.
     pub fn weight(&self) -> f64 {
-        let resources = self.threads.unwrap_or(0.0) + self.descriptors.unwrap_or(0.0);
-        let weight = self.heap.unwrap_or_default().bytes + 8.0 * resources;
+        let resources = self.resources.iter().flatten();
+        let weigh = |rate: &Rate| rate.bytes + 8.0 * rate.objects;
+        let weight = self.heap.unwrap_or_default().bytes + resources.map(weigh).sum::<f64>();
         if weight.is_finite() { weight } else { 0.0 }
     }
 

@@ -1,12 +1,13 @@
 //! All that a report says of one scenario.
 
 use maud::{Markup, html};
+use plimsoll_core::Resource;
 use plimsoll_core::report::units::{count, plural, size};
 use plimsoll_core::report::view::shortened;
 use plimsoll_core::report::{Check, CheckOutcome, Compared, Completeness, Failure, Report, Rung};
 
 use super::escape::{block, line};
-use super::plot::{DESCRIPTORS, Grown, Plot, Series, THREADS, Unit, figure};
+use super::plot::{Grown, Plot, Series, Unit, figure};
 use super::{code, entry, fact, findings, flame};
 use crate::render::capital;
 
@@ -76,7 +77,7 @@ fn checks(report: &Report, wanted: fn(CheckOutcome) -> bool) -> Markup {
 /// whole heap.
 fn plots(report: &Report, slug: &str) -> Markup {
     let iterations: Vec<u64> = report.rungs.iter().map(|rung| rung.iterations).collect();
-    let plot = |title, unit, series| {
+    let plot = |title: &str, unit, series| {
         figure(&Plot {
             title,
             iterations: &iterations,
@@ -88,13 +89,22 @@ fn plots(report: &Report, slug: &str) -> Markup {
     };
     let grown = Grown::of(report);
     let of = |value: fn(&Rung) -> u64| report.rungs.iter().map(value).collect::<Vec<u64>>();
-    let heap = ("Live heap", Unit::Bytes, of(|rung| rung.live.bytes));
-    let resources = [
-        (THREADS, Unit::Count, of(|rung| rung.threads)),
-        (DESCRIPTORS, Unit::Count, of(|rung| rung.descriptors)),
-    ];
+    let heap = (
+        "Live heap".to_owned(),
+        Unit::Bytes,
+        of(|rung| rung.live.bytes),
+    );
+    let resources = Resource::ALL.into_iter().map(|resource| {
+        let levels = report.rungs.iter().map(|rung| rung.resource(resource));
+        let title = capital(resource.many());
+        (
+            title,
+            Unit::Count,
+            levels.map(|level| level.objects).collect(),
+        )
+    });
     let is_new = |title: &str| grown.iter().all(|grown| grown.title != title);
-    let risen = resources.into_iter().filter(|(title, _, values)| {
+    let risen = resources.filter(|(title, _, values): &(String, Unit, Vec<u64>)| {
         // What was not found may rise all the same.
         is_new(title) && values.first() < values.last()
     });
@@ -104,10 +114,10 @@ fn plots(report: &Report, slug: &str) -> Markup {
                 h3 id={ (slug) "~levels" } { "Growth over the " (report.per.many()) }
                 div class="plots" {
                     @for grown in &grown {
-                        (plot(grown.title, grown.unit, grown.series(&iterations)))
+                        (plot(&grown.title, grown.unit, grown.series(&iterations)))
                     }
                     @for (title, unit, values) in [heap].into_iter().chain(risen) {
-                        (plot(title, unit, vec![Series { name: "level", values }]))
+                        (plot(&title, unit, vec![Series { name: "level", values }]))
                     }
                 }
                 (rungs(report))

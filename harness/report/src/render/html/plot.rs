@@ -7,10 +7,12 @@
 //! stretched; text keeps its size.
 
 use maud::{Markup, html};
-use plimsoll_core::Per;
 use plimsoll_core::report::units::{count, size};
 use plimsoll_core::report::view::each_stack_once;
 use plimsoll_core::report::{Compared, Finding, Report, Subject};
+use plimsoll_core::{Per, Resource};
+
+use crate::render::capital;
 
 /// The edges of the plotted area and the height of the picture, in pixels from the top.
 const TOP: f64 = 26.0;
@@ -20,10 +22,6 @@ const HEIGHT: f64 = 190.0;
 const TICK: f64 = 4.0;
 /// The width of a stretched picture, in its own unit.
 const WIDE: f64 = 1_000.0;
-
-/// The titles of the plots of resources.
-pub(super) const THREADS: &str = "Threads";
-pub(super) const DESCRIPTORS: &str = "File descriptors";
 
 /// One plot.
 pub(super) struct Plot<'a> {
@@ -51,9 +49,9 @@ pub(super) enum Unit {
 /// What the verdict is about, in one unit: its level at every rung.
 #[derive(Debug)]
 pub(super) struct Grown {
-    pub(super) title: &'static str,
+    pub(super) title: String,
     pub(super) unit: Unit,
-    /// The noun of a count, after a space.
+    /// What is counted. Empty for bytes.
     noun: &'static str,
     pub(super) levels: Vec<u64>,
     /// What the baseline allows, per iteration.
@@ -69,31 +67,21 @@ impl Grown {
             none if none.is_empty() => report.stale(),
             telling => telling,
         };
-        let of_resource = |subject: Subject| {
+        let heap = (
+            "Held by what was found".to_owned(),
+            Unit::Bytes,
+            "",
+            each_stack_once(&telling),
+        );
+        let resources = Resource::ALL.into_iter().map(|resource| {
+            let subject = Subject::Resource(resource);
             let of = telling.iter().copied();
-            of.filter(|finding| finding.subject == subject).collect()
-        };
-        let kinds: [(&str, Unit, &str, Vec<&Finding>); 3] = [
-            (
-                "Held by what was found",
-                Unit::Bytes,
-                "",
-                each_stack_once(&telling),
-            ),
-            (
-                THREADS,
-                Unit::Count,
-                " threads",
-                of_resource(Subject::Threads),
-            ),
-            (
-                DESCRIPTORS,
-                Unit::Count,
-                " file descriptors",
-                of_resource(Subject::Descriptors),
-            ),
-        ];
-        let grown = kinds.into_iter().map(|(title, unit, noun, findings)| {
+            let of = of.filter(|finding| finding.subject == subject);
+            let title = capital(resource.many());
+            (title, Unit::Count, resource.many(), of.collect())
+        });
+        let kinds = std::iter::once(heap).chain(resources);
+        let grown = kinds.map(|(title, unit, noun, findings)| {
             let allowed = findings.iter().map(|finding| match unit {
                 Unit::Bytes => finding.allowed.bytes,
                 Unit::Count => finding.allowed.objects,
@@ -113,7 +101,11 @@ impl Grown {
     pub(super) fn ends(&self) -> Option<String> {
         let (first, last) = self.levels.first().zip(self.levels.last())?;
         let (first, last) = (self.unit.say(*first), self.unit.say(*last));
-        Some(format!("{first} → {last}{}", self.noun))
+        Some(
+            format!("{first} → {last} {}", self.noun)
+                .trim_end()
+                .to_owned(),
+        )
     }
 
     /// Returns the number by which scenarios are sorted: bytes at the last rung. A thread or a

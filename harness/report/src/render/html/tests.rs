@@ -1,3 +1,4 @@
+use plimsoll_core::Resource;
 use plimsoll_core::report::{Report, Standing, Subject, Survivors};
 use plimsoll_core::{Rate, Tally};
 
@@ -109,7 +110,7 @@ fn cells_are_about_what_grew_in_its_own_unit() {
     let heap = ["+48 B +1.00 objects", "0 B", "24 KiB → 384 KiB"];
     assert_eq!(cells(red()), heap);
     let mut files = red();
-    files.findings[0].subject = Subject::Descriptors;
+    files.findings[0].subject = Subject::Resource(Resource::Descriptors);
     let descriptors = [
         "+1.00 file descriptors",
         "0 file descriptors",

@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::{Check, CheckOutcome, Failure, Finding, Report, Standing, Subject};
-use plimsoll_core::{Rate, Tally};
+use plimsoll_core::{Rate, Resource, Tally};
 
 use super::{comment, no_result, summary};
 use crate::joined::{Joined, NoResult, Outcome};
@@ -299,7 +299,7 @@ fn expired_allowances_and_threads() {
     let mut threads = report("pool", Verdict::Regressed);
     let levels = [1, 2, 4, 8, 16].map(|objects| Tally { objects, bytes: 0 });
     threads.findings.push(Finding {
-        subject: Subject::Threads,
+        subject: Subject::Resource(Resource::Threads),
         frames: Vec::new(),
         rate: rate(1.0, 0.0),
         levels: levels.to_vec(),
