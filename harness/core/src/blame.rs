@@ -124,7 +124,9 @@ impl Blame {
         let is_of_workload = matches!(origin, Some(Origin::Workload(_) | Origin::Setup(_)));
         let mut foreign = &frames[..own.unwrap_or(frames.len())];
         while let Some((last, rest)) = foreign.split_last()
-            && (is_harness(last) || is_of_workload && is_std_copy(last, packages))
+            && (is_harness(last)
+                || is_test_program(&last.function)
+                || is_of_workload && is_std_copy(last, packages))
         {
             foreign = rest;
         }
@@ -361,7 +363,17 @@ fn is_c(frame: &Frame) -> bool {
 /// all.
 fn is_module(function: &str) -> bool {
     let file = function.rsplit('/').next().unwrap_or_default();
-    file.ends_with(".so") || file.contains(".so.") || file.starts_with('[')
+    file.ends_with(".so")
+        || file.contains(".so.")
+        || file.starts_with('[')
+        || is_test_program(function)
+}
+
+/// Returns whether a name is that of a program which cargo built for a test, as
+/// `leaks-0123456789abcdef`: a function of the program whose name was stripped.
+fn is_test_program(function: &str) -> bool {
+    let hash = function.rsplit_once('-').map(|(_, hash)| hash);
+    hash.is_some_and(|hash| hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
 #[cfg(test)]

@@ -314,6 +314,9 @@ fn places() {
         ("plimsoll::subject::workload_iteration\n ^ iteration", "- from workload of pages"),
         ("plimsoll::subject::workload_setup\n ^ setup", "- from setup of pages"),
         ("plimsoll::subject::run::serve", "-"),
+        // A program that was stripped of its symbols.
+        ("leaks-0123456789abcdef", "-"),
+        ("xmlNewNode\n leaks-0123456789abcdef", "xmlNewNode"),
         // What the workload calls may have a loop that runs the rest of the workload.
         (
             "tokio::sync::mpsc::bounded::channel

@@ -15,6 +15,7 @@
 
 #[path = "../../../cli/tests/built/mod.rs"]
 mod built;
+mod places;
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -129,12 +130,7 @@ impl Ground {
         let profile = if name == "lto" { "lto" } else { "test" };
         let is_debug = name.starts_with("debug");
         let flags = format!("{} {flags}", if is_debug { "" } else { RELEASE });
-        // cargo keeps one build for each path of a wrapper, so the path contains the flags. The
-        // wrapper appends them to cargo's own.
-        let wrapper = self.dir.with_file_name(format!("{name} {flags}"));
-        let script = format!("#!/bin/sh\nexec \"$@\" {flags}\n");
-        write(&wrapper, &script);
-        fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).unwrap();
+        let wrapper = wrapper(&self.dir, name, &flags);
         let args = ["test", "--no-run", "--offline", "--message-format=json"];
         let output = ran(self
             .cargo(&args)
@@ -142,10 +138,7 @@ impl Ground {
             .args(["--profile", profile])
             .env("CARGO_INCREMENTAL", "0")
             .env("RUSTC_WORKSPACE_WRAPPER", &wrapper));
-        let messages = String::from_utf8(output.stdout).unwrap();
-        let built = messages.rsplit_once("\"executable\":\"");
-        let (built, _) = built.unwrap().1.split_once('"').unwrap();
-        fs::copy(built, &program).unwrap();
+        fs::copy(executable(&output), &program).unwrap();
         program
     }
 
@@ -153,14 +146,7 @@ impl Ground {
     #[track_caller]
     fn measure(&self, program: &Path, leaky: &str) -> Report {
         let mut command = Command::new(program);
-        // What was set for this test, as the folder of its package, or for the leak
-        // tests of whoever runs it.
-        for (name, _) in std::env::vars_os() {
-            let text = name.to_string_lossy();
-            if text.starts_with("PLIMSOLL_") || text.starts_with("CARGO_") {
-                command.env_remove(&name);
-            }
-        }
+        without_variables(&mut command);
         let output = command
             .current_dir(&self.dir)
             .env("LEAKY", leaky)
@@ -278,6 +264,34 @@ fn shown_subject(subject: &Subject) -> String {
         Subject::Stack(stack) => stack.to_string(),
         Subject::Site { frames, stacks } => format!("{stacks} stacks at {frames}"),
         Subject::Resource(resource) => resource.to_string(),
+    }
+}
+
+/// Writes a script that calls rustc with these flags behind cargo's own. cargo keeps one build
+/// for each path of a wrapper, so the path contains the flags.
+fn wrapper(dir: &Path, name: &str, flags: &str) -> PathBuf {
+    let wrapper = dir.with_file_name(format!("{name} {flags}"));
+    write(&wrapper, &format!("#!/bin/sh\nexec \"$@\" {flags}\n"));
+    fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).unwrap();
+    wrapper
+}
+
+/// Returns the program that cargo has built, by its messages.
+fn executable(output: &Output) -> PathBuf {
+    let messages = String::from_utf8_lossy(&output.stdout);
+    let built = messages.rsplit_once("\"executable\":\"");
+    let (built, _) = built.unwrap().1.split_once('"').unwrap();
+    built.into()
+}
+
+/// Removes what was set for this test, as the folder of its package, or for the leak tests of
+/// whoever runs it.
+fn without_variables(command: &mut Command) {
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("PLIMSOLL_") || text.starts_with("CARGO_") {
+            command.env_remove(&name);
+        }
     }
 }
 
