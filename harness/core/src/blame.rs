@@ -20,6 +20,7 @@
 //! The path of a source file decides where the names of a package and of its crate differ.
 
 mod closure;
+mod own;
 mod packages;
 mod plumbing;
 mod scan;

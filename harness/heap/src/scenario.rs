@@ -205,6 +205,7 @@ impl Scenario {
             visible: None,
             rarest: None,
             findings: Vec::new(),
+            own: Vec::new(),
             checks: Vec::new(),
             enough: None,
             completeness: Completeness::default(),
@@ -228,6 +229,10 @@ impl Scenario {
         let packages = Packages::of_lockfile(&lock.unwrap_or_default());
         for finding in &mut findings {
             finding.locate(&seen.traces, &self.name, &packages, &seen.files);
+        }
+        if !findings.is_empty() {
+            let traces = seen.traces.values();
+            report.own = packages.own_among(traces.flat_map(|trace| &trace.frames));
         }
         if findings.iter().any(Finding::has_unexplained_frames) {
             report.notes.extend(seen.notes.iter().cloned());

@@ -54,6 +54,11 @@ pub struct Report {
     pub rarest: Option<Rarest>,
     /// The findings, in order of how much they need a person.
     pub findings: Vec<Finding>,
+    /// The crates of the reader's own code among those of the stacks; a function without a path
+    /// stands for itself. Empty if nothing was found, or if nobody knows. Reports of older
+    /// versions do not have this key.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub own: Vec<String>,
     /// The checks that guard the measurement itself.
     pub checks: Vec<Check>,
     /// The setting that would be enough, as far as the run could predict it: for a verdict if

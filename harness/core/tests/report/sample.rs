@@ -44,6 +44,7 @@ pub(crate) fn report(run: &str, scenario: &str, verdict: Verdict) -> Report {
         }),
         rarest: None,
         findings: Vec::new(),
+        own: Vec::new(),
         checks: Vec::new(),
         enough: None,
         per: plimsoll_core::Per::default(),

@@ -387,7 +387,7 @@ prop_compose! {
         (per, rungs) in (one_of(&["iteration", "second", "http_requests_total", "rpc{method=\"get\"}"]), vec(any_rung(), 0..4)),
         (iterations, coarsened) in (1..1_000_000_u64, any::<bool>()),
         (visible, rarest) in (option::of(rate()), option::of(any::<[u64; 2]>())),
-        (findings, growth) in (vec(any_finding(), 0..9), vec(any_growth(), 0..9)),
+        (findings, own, growth) in (vec(any_finding(), 0..9), vec(words(), 0..3), vec(any_growth(), 0..9)),
         checks in vec(any_check(), 0..3),
         (completeness, failure) in (any_completeness(), option::of(any_failure())),
         notes in vec(words(), 0..14),
@@ -400,7 +400,7 @@ prop_compose! {
             threshold: Threshold { iterations, coarsened },
             visible,
             rarest: rarest.map(|[bytes, iterations]| Rarest { bytes, iterations }),
-            findings, checks, enough: enough.map(setting), per, completeness, failure, notes,
+            findings, own, checks, enough: enough.map(setting), per, completeness, failure, notes,
             compared: compared.map(|[before, after]| Compared { before, after }),
             growth,
         }

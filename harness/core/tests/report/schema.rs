@@ -87,7 +87,7 @@ fn the_schema_is_strict_and_described() {
                 .filter_map(Value::as_str);
             let came_later = |key: &str| {
                 [
-                    "builder", "per", "rarest", "enough", "blame", "lacks", "by", "origin",
+                    "builder", "per", "rarest", "own", "enough", "blame", "lacks", "by", "origin",
                     "selected",
                 ]
                 .contains(&key)

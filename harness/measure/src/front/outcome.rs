@@ -109,6 +109,13 @@ pub(crate) fn report(
             .collect(),
         enough: None,
         per: Per::default(),
+        own: match findings.is_empty() {
+            true => Vec::new(),
+            false => {
+                let traces = sources.traces.values();
+                packages.own_among(traces.flat_map(|trace| &trace.frames))
+            }
+        },
         findings,
         growth: StackGrowth::of(&observed, before),
         rungs: std::mem::take(&mut climb.profile.rungs),
@@ -160,6 +167,7 @@ pub(crate) fn without_baseline(
         visible: None,
         rarest: None,
         findings: Vec::new(),
+        own: Vec::new(),
         checks: vec![check(BASELINE, CheckOutcome::Failed, detail)],
         completeness: Completeness::default(),
         failure: None,

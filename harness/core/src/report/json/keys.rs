@@ -84,6 +84,10 @@ struct ReportJson {
     #[serde(default)]
     rarest: Option<Rarest>,
     findings: Vec<FindingJson>,
+    /// Absent if no crate is known to be the reader's. Reports of older versions do not have
+    /// this key.
+    #[serde(default)]
+    own: Vec<String>,
     checks: Vec<Check>,
     /// Absent if nothing would be enough, or nothing needs to. Reports of older versions do
     /// not have this key.
@@ -143,6 +147,7 @@ impl ReportJson {
             visible: self.visible,
             rarest: self.rarest,
             findings: findings.collect::<Result<_, _>>()?,
+            own: self.own,
             checks: self.checks,
             enough: self.enough,
             completeness: self.completeness,

@@ -18,6 +18,8 @@ pub struct Limits {
     /// Rungs, and also levels of a finding and octaves of birth, which are fewer.
     rungs: usize,
     findings: usize,
+    /// Crates of the reader's own.
+    own: usize,
     checks: usize,
     notes: usize,
     /// Frames of all findings together.
@@ -39,6 +41,7 @@ impl Limits {
         output: 64 * 1024,
         rungs: 512,
         findings: 1_000,
+        own: 1_000,
         checks: 100,
         notes: 1_000,
         finding_frames: 10_000,
@@ -70,6 +73,7 @@ impl Limits {
             string: (self.string / 2).max(64),
             output: self.output / 2,
             findings: self.findings / 2,
+            own: self.own / 2,
             checks: self.checks / 2,
             notes: self.notes / 2,
             finding_frames: self.finding_frames / 2,
@@ -103,6 +107,10 @@ impl Limits {
         for finding in &mut cut.findings {
             finding.levels.truncate(self.rungs);
             finding.survivors.truncate(self.rungs);
+        }
+        cut.own.truncate(self.own);
+        if cut.own.len() < report.own.len() {
+            left_out.push("crates");
         }
         cut.checks.truncate(self.checks);
         if cut.checks.len() < report.checks.len() {
@@ -146,6 +154,7 @@ impl Limits {
         at_most("settings", self.builder, report.builder.len())?;
         at_most("rungs", self.rungs, report.rungs.len())?;
         at_most("findings", self.findings, report.findings.len())?;
+        at_most("crates", self.own, report.own.len())?;
         at_most("checks", self.checks, report.checks.len())?;
         at_most("notes", self.notes, report.notes.len())?;
         let in_findings: usize = report.findings.iter().map(frames_of).sum();
@@ -278,6 +287,9 @@ fn each_string(report: &mut Report, mut visit: impl FnMut(&'static str, &mut Str
     for setting in report.builder.iter_mut().chain(&mut report.enough) {
         visit("key", &mut setting.key);
         visit("value", &mut setting.value);
+    }
+    for krate in &mut report.own {
+        visit("crate", krate);
     }
     for finding in &mut report.findings {
         match &mut finding.subject {

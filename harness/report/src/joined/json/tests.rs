@@ -141,7 +141,7 @@ fn keys_are_all_there_and_known() {
     assert_snapshot!(with_more(""), @"not-a-report: line 1, column 7: unknown field `more`, expected one of `version`, `plimsoll`, `runs`, `source`, `verdict`, `scenarios`");
     assert_snapshot!(with_more("/source"), @"not-a-report: line 1, column 3104: unknown field `more`, expected one of `repository`, `event`, `run`, `attempt`, `pull_request`, `head`, `base`, `prefix`");
     assert_snapshot!(with_more("/scenarios/0"), @"not-a-report: line 1, column 54: unknown field `more`, expected one of `package`, `target`, `scenario`, `platform`, `verdict`, `problem`, `report`");
-    assert_snapshot!(with_more("/scenarios/0/report"), @"not-a-report: line 1, column 986: unknown field `more`, expected one of `version`, `run`, `scenario`, `verdict`, …hreshold`, `visible`, `rarest`, `findings`, `checks`, `enough`, `completeness`, `failure`, `notes`, `compared`, `growth`");
+    assert_snapshot!(with_more("/scenarios/0/report"), @"not-a-report: line 1, column 986: unknown field `more`, expected one of `version`, `run`, `scenario`, `verdict`, …d`, `visible`, `rarest`, `findings`, `own`, `checks`, `enough`, `completeness`, `failure`, `notes`, `compared`, `growth`");
     // Every key of every object, also those that may be null.
     for place in ["", "/source", "/scenarios/2", "/scenarios/0/report"] {
         let whole = json_of(&full());
