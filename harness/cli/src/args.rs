@@ -194,7 +194,7 @@ pub(crate) struct ReportArgs {
     )]
     pub(crate) explain: Option<String>,
 
-    /// Print every scenario, stack, frame and note in full
+    /// Print every scenario, stack and note
     ///
     /// By default, scenarios that grow for the same reason are printed once, and long lists are
     /// cut.

@@ -4,8 +4,9 @@ use std::io::{self, Write};
 
 use anyhow::Context;
 use plimsoll_core::report::units::{bytes, count, plural, size};
+use plimsoll_core::report::view::collapse::Collapse;
 use plimsoll_profile::write::{self, About, Dot, Side};
-use plimsoll_profile::{Calls, Frames, Least, Measure, Names, Table, View};
+use plimsoll_profile::{Calls, Frames, Granularity, Least, Measure, Names, Table, View};
 
 use crate::args::{OutputArgs, WhatArgs};
 use crate::gate::{Gate, Grown};
@@ -89,6 +90,7 @@ pub(crate) struct Heap<'a> {
     names: Names,
     measure: Measure,
     drop_negative: bool,
+    has_all_frames: bool,
 }
 
 impl<'a> Heap<'a> {
@@ -114,6 +116,7 @@ impl<'a> Heap<'a> {
             names,
             measure,
             drop_negative,
+            has_all_frames: args.all_frames || args.granularity() == Granularity::Addresses,
         }
     }
 
@@ -272,9 +275,12 @@ impl<'a> Heap<'a> {
                 stacks.push((names.collect(), sign * gain));
             }
         }
+        // Whose crates they are is not known.
+        let plumbing = Collapse::default();
         let drawn = tree::of_stacks(
             &stacks,
             self.is_growth(),
+            (!self.has_all_frames).then_some(&plumbing),
             lines,
             out.columns().unwrap_or(100),
             &|value| self.say(value),

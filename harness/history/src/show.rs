@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use plimsoll_core::report::units::{bytes, count, give_or_take, objects, plural, signed_bytes};
+use plimsoll_core::report::view::collapse::{Collapse, Part, frames_of};
 use plimsoll_core::{FoldedStack, Per};
 use serde_json::{Value, json};
 
@@ -113,6 +114,19 @@ pub(crate) fn leaf(stack: &FoldedStack) -> String {
     let last: Vec<String> = last.map(|name| safe_line(name)).collect();
     let dots = if frames.len() > 2 { "…;" } else { "" };
     format!("{dots}{}", last.join(";"))
+}
+
+/// Returns the frames of a stack, root first. A run of plumbing is one line.
+fn listed(stack: &FoldedStack) -> Vec<String> {
+    let names = stack.frames().iter().rev();
+    let names: Vec<&str> = names.map(String::as_str).collect();
+    // Whose crates they are is not known.
+    let parts = Collapse::default().parts(&names).into_iter().rev();
+    let listed = parts.map(|part| match part {
+        Part::Frame(at) => names[at].to_owned(),
+        Part::Run(run) => format!("… {}", frames_of(&names[run])),
+    });
+    listed.collect()
 }
 
 impl Shown {
@@ -328,8 +342,8 @@ pub(crate) fn text(shown: &Shown) -> String {
     if let Some(stack) = &shown.stack {
         lines.push(String::new());
         lines.push("  stack, root first".to_owned());
-        for frame in stack.frames() {
-            lines.push(format!("    {}", safe_line(frame)));
+        for frame in listed(stack) {
+            lines.push(format!("    {}", safe_line(&frame)));
         }
     }
     if shown.is_of_releases() && !shown.tests.is_empty() {
@@ -437,7 +451,7 @@ pub(crate) fn markdown(shown: &Shown) -> String {
         }));
     }
     if let Some(stack) = &shown.stack {
-        let frames = fenced(&stack.frames().join("\n"), 8_000);
+        let frames = fenced(&listed(stack).join("\n"), 8_000);
         lines.push(format!("\nThe stack, root first:\n\n{}", frames.trim_end()));
     }
     if let Outcome::Found(first) = &shown.outcome {

@@ -130,8 +130,11 @@ fn message(joined: &Joined, entry: &Entry<'_>, main: Option<&Base>) -> String {
         text += &format!("\nmeasure it again: {again}");
     }
     let frames = entry.cause().map(|cause| cause.first().frames.as_slice());
-    for frame in frames.unwrap_or_default().iter().skip(1).take(MAX_CALLERS) {
-        text += &format!("\n  called by {}", frame.function);
+    let frames = frames.unwrap_or_default().iter();
+    let names: Vec<&str> = frames.map(|frame| frame.function.as_str()).collect();
+    let said = report.collapse().said(&names).into_iter();
+    for caller in said.skip(1).take(MAX_CALLERS) {
+        text += &format!("\n  called by {caller}");
     }
     text
 }

@@ -45,7 +45,7 @@ pub struct Style {
     pub color: bool,
     /// The most columns of a line; less than 40 counts as 40. Only a path may be longer.
     pub width: usize,
-    /// Whether every cause, finding, frame and note is printed, and not just the first of them.
+    /// Whether every cause, finding and note is printed, and not just the first of them.
     pub all: bool,
 }
 

@@ -7,6 +7,7 @@
 //!        ─► accept, again  the commands to run
 //! Cause  ─► gains, allowed, place, means, course
 //! Finding ─► allowance, standing, blamed, over, moved
+//! frames  ─► collapse     which are listed, and which are only counted
 //! ```
 //!
 //! Every output has the same order: verdict and number; place; what it means; what to do; how
@@ -17,6 +18,7 @@
 
 mod advice;
 mod cause;
+pub mod collapse;
 mod command;
 mod evidence;
 mod output;
@@ -495,17 +497,16 @@ impl Finding {
         }
     }
 
-    /// Returns which of its [frames](Self::frames) is to blame, and which is the reader's own that
-    /// led there.
-    pub fn places_of_blamed(&self) -> [Option<usize>; 2] {
+    /// Returns which of its [frames](Self::frames) is to blame.
+    pub fn place_of_blamed(&self) -> Option<usize> {
         let frames = self.frames();
-        let place = |blamed: &Frame| {
-            let mut frames = frames.iter();
-            frames.position(|frame| Blame::is_frame(blamed, frame))
-        };
         match &self.blame {
-            Some(blame) => [&blame.at, &blame.caller].map(|one| one.as_ref().and_then(place)),
-            None => [(!frames.is_empty()).then_some(0), None],
+            Some(blame) => {
+                let at = blame.at.as_ref()?;
+                let mut frames = frames.iter();
+                frames.position(|frame| Blame::is_frame(at, frame))
+            }
+            None => (!frames.is_empty()).then_some(0),
         }
     }
 

@@ -1,5 +1,6 @@
 //! What reports look like: every output, through the door that users have.
 
+mod collapse;
 mod ends;
 mod explained;
 mod json;

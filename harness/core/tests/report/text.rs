@@ -565,7 +565,7 @@ fn functions_of_one_cause_are_named_together() {
 }
 
 #[test]
-fn the_readers_own_frame_is_always_shown() {
+fn runs_of_frames_and_plumbing_are_dim() {
     let cell = ("tokio::runtime::task::core::Cell::new", "");
     let spawn = ("tokio::task::spawn::spawn", "");
     let start = ("jobs::start", "src/jobs.rs");
@@ -578,6 +578,7 @@ fn the_readers_own_frame_is_always_shown() {
         .collect();
     let mut report = regressed();
     report.findings = vec![blamed(&frames)];
+    report.own = vec!["jobs".to_owned()];
     let color = Style {
         color: true,
         ..Style::plain()
@@ -588,16 +589,13 @@ fn the_readers_own_frame_is_always_shown() {
         .filter(|line| line.contains("::") || line.contains("frame"));
     let stack = stack.skip(1).collect::<Vec<_>>().join("\n");
     assert_snapshot!(stack, @"
-    [2mtokio::runtime::task::core::Cell::new[0m
-    └ [2mtokio::task::spawn::spawn[0m
-      └ [1mhyper::f0[0m
-        └ hyper::f1
-          └ hyper::f2
-            └ hyper::f3
-              └ hyper::f4
-                └ hyper::f5
-                  └ [2m… 6 more frames[0m
-                    └ jobs::start                 [2msrc/jobs.rs:7[0m
-                      └ [2m… 1 more frame[0m
+    [2m… 2 frames of tokio[0m
+    └ [1mhyper::f0[0m
+      └ hyper::f1
+        └ [2m… 8 frames of hyper[0m
+          └ hyper::f10
+            └ hyper::f11
+              └ jobs::start                       [2msrc/jobs.rs:7[0m
+                └ [2mtokio::task::spawn::spawn[0m
     ");
 }

@@ -11,8 +11,11 @@
 //!
 //! If the profile is sampled, each number has its error beside it: `+48 B ± 3 B`. The root
 //! comes first, and the widest branch comes first. A frame with one caller and one callee
-//! stands below its caller, behind `›`. If the graph does not fit, thin branches are left out
-//! first, and the middle of chains next. The widest path keeps its leaf.
+//! stands below its caller, behind `›`. A run of frames that say little is one line: `… 26 frames
+//! of tokio`. Frames on both sides of a fork are no part of a run, unless they are plumbing.
+//!
+//! If the graph does not fit, side branches list only the frames that tell most. Next, thin
+//! branches are left out, and last the middle of chains. The widest path keeps its leaf.
 //!
 //! A *tower* is one of the two parts of the graph: the stacks that grew, or those that shrank.
 //! A *chain* is a list of frames without branches.
@@ -22,7 +25,9 @@ use std::collections::BTreeMap;
 use std::ops::AddAssign;
 
 use plimsoll_core::Rate;
+use plimsoll_core::blame::is_plumbing;
 use plimsoll_core::report::units::{self, give_or_take, plural, signed_bytes};
+use plimsoll_core::report::view::collapse::{Collapse, Part, Telling, frames_of, parts};
 use plimsoll_core::report::{Report, Subject};
 use plimsoll_text::escape;
 
@@ -35,7 +40,7 @@ pub(super) const WIDTH: usize = 100;
 /// The least share of a tower that a branch needs to be shown, in percent; thinner branches
 /// are counted. The first value with which the tower fits is used.
 const THINNEST: [u64; 6] = [2, 5, 10, 25, 50, 90];
-/// The most frames of a chain on the widest path, and the weight in percent that a chain may
+/// The most lines of a chain on the widest path, and the weight in percent that a chain may
 /// lose from its first frame to its last. The first pair with which the tower fits is used.
 /// What a chain loses is not counted.
 const CHAINS: [(usize, u128); 7] = [
@@ -47,8 +52,6 @@ const CHAINS: [(usize, u128); 7] = [
     (3, 5),
     (3, 20),
 ];
-/// The most frames of any other chain.
-const SIDE_CHAIN: usize = 4;
 /// The most frames of one stack. jemalloc cuts stacks at 128 addresses, each of a few inlined
 /// frames. The tree needs a limit of its own, because it is walked and dropped by recursion.
 const MAX_DEPTH: usize = 500;
@@ -67,6 +70,8 @@ const BAR: usize = 8;
 struct Node<'a> {
     callees: BTreeMap<&'a str, Node<'a>>,
     weight: Weight,
+    /// The most that the frame tells in any of its stacks.
+    telling: Telling,
 }
 
 /// A rate and its error, both as sums of several stacks.
@@ -90,6 +95,7 @@ impl AddAssign for Weight {
 /// A chain of frames with about the same weight, and the callees of its last frame.
 struct Chain<'a> {
     names: Vec<&'a str>,
+    telling: Vec<Telling>,
     weight: Weight,
     callees: Vec<Chain<'a>>,
     thin: Thin,
@@ -106,8 +112,10 @@ struct Room<'a> {
     style: &'a Style<'a>,
     total: u128,
     grew: bool,
-    /// The most frames of a chain on the widest path.
+    /// The most lines of a chain on the widest path.
     chain: usize,
+    /// The least that a listed frame of another chain tells.
+    side: Telling,
     /// Whether branches that are too thin are counted.
     counts_thin: bool,
     lines: Vec<String>,
@@ -120,6 +128,8 @@ struct Style<'a> {
     per: &'a str,
     /// Whether errors are shown.
     is_sampled: bool,
+    /// Which frames are listed. `None` lists all.
+    collapse: Option<&'a Collapse<'a>>,
     say: &'a dyn Fn(f64) -> String,
 }
 
@@ -141,10 +151,12 @@ pub(super) fn render(report: &Report) -> Option<String> {
 /// Returns both towers in at most `most` lines of `width` columns.
 pub fn of_report(report: &Report, most: usize, width: usize) -> Option<String> {
     let per = format!(" per {}", report.per.one());
+    let collapse = report.collapse();
     let style = Style {
         width,
         per: &per,
         is_sampled: report.is_sampled(),
+        collapse: Some(&collapse),
         say: &signed_bytes,
     };
     let towers = towers(&stacks(report), true, most, &style);
@@ -154,9 +166,12 @@ pub fn of_report(report: &Report, most: usize, width: usize) -> Option<String> {
 /// Returns the towers of any stacks, which are root first and have the amount that each holds
 /// or has gained. `say` writes a number with its unit; if the numbers are growth, also with
 /// its sign.
+///
+/// Without `collapse`, every frame is listed.
 pub fn of_stacks(
     stacks: &[(Vec<String>, f64)],
     is_growth: bool,
+    collapse: Option<&Collapse<'_>>,
     most: usize,
     width: usize,
     say: &dyn Fn(f64) -> String,
@@ -165,6 +180,7 @@ pub fn of_stacks(
         width,
         per: "",
         is_sampled: false,
+        collapse,
         say,
     };
     let weighed = stacks.iter().map(|(frames, value)| Weighed {
@@ -182,7 +198,8 @@ pub fn of_stacks(
 
 /// Returns the towers of what grew and of what shrank, in that order.
 fn towers(stacks: &[Weighed<'_>], is_growth: bool, most: usize, style: &Style<'_>) -> Vec<String> {
-    let (grew, shrank) = (tower(stacks, true), tower(stacks, false));
+    let tower = |grew| tower(stacks, grew, style.collapse);
+    let (grew, shrank) = (tower(true), tower(false));
     let most = match (grew.weight.millionths, shrank.weight.millionths) {
         (0, _) | (_, 0) => [most, most],
         // People seldom look for stacks that shrank, so these get a quarter of the lines.
@@ -216,12 +233,13 @@ pub(super) fn share_of_widest(report: &Report) -> Option<u64> {
     (total > 0).then(|| percent(*widest, total))
 }
 
-/// Returns the frames of the stack that grew most, root first.
-pub(super) fn widest(report: &Report) -> Option<&[String]> {
+/// Returns the stack that grew most, leaf first: its listed frames, and what runs of others are.
+pub(super) fn widest(report: &Report) -> Option<Vec<String>> {
     let stacks = stacks(report).into_iter();
     let grew = stacks.filter(|stack| stack.rate > 0.0 && !stack.frames.is_empty());
-    let widest = grew.max_by_key(|stack| (millionths(stack.rate), Reverse(stack.frames)));
-    widest.map(|stack| stack.frames)
+    let widest = grew.max_by_key(|stack| (millionths(stack.rate), Reverse(stack.frames)))?;
+    let names: Vec<&str> = widest.frames.iter().rev().map(String::as_str).collect();
+    Some(report.collapse().said(&names))
 }
 
 /// What one stack gains, in bytes per iteration.
@@ -271,7 +289,7 @@ fn millionths(rate: f64) -> u128 {
     (rate.abs() * 1e6).round().min(1e30) as u128
 }
 
-fn tower<'a>(stacks: &[Weighed<'a>], grew: bool) -> Node<'a> {
+fn tower<'a>(stacks: &[Weighed<'a>], grew: bool, collapse: Option<&Collapse<'_>>) -> Node<'a> {
     let mut root = Node::default();
     for stack in stacks {
         if (stack.rate > 0.0) != grew {
@@ -283,21 +301,27 @@ fn tower<'a>(stacks: &[Weighed<'a>], grew: bool) -> Node<'a> {
             variance: stack.error * stack.error,
         };
         root.weight += weight;
+        let leaf_first: Vec<&str> = frames.iter().rev().map(String::as_str).collect();
+        let telling = match collapse {
+            Some(collapse) => collapse.telling(&leaf_first),
+            None => vec![Telling::Most; frames.len()],
+        };
         let too_many = frames.len().saturating_sub(MAX_DEPTH);
         let top = MAX_DEPTH / 5;
-        let names = frames.iter().enumerate();
+        let names = frames.iter().zip(telling.into_iter().rev()).enumerate();
         let mut node = &mut root;
-        for (depth, name) in names {
+        for (depth, (name, telling)) in names {
             // The root end says where a stack starts, and the leaf end what it allocates for,
             // so the frames between them are left out.
-            let name = match too_many {
-                0 => name.as_str(),
-                _ if depth == top => "[…]",
+            let (name, telling) = match too_many {
+                0 => (name.as_str(), telling),
+                _ if depth == top => ("[…]", Telling::Most),
                 n if (top..=top + n).contains(&depth) => continue,
-                _ => name.as_str(),
+                _ => (name.as_str(), telling),
             };
             node = node.callees.entry(name).or_default();
             node.weight += weight;
+            node.telling = node.telling.max(telling);
         }
     }
     root
@@ -309,26 +333,30 @@ fn drawn(tower: &Node<'_>, grew: bool, word: &str, most: usize, style: &Style<'_
     let head = format!("{word}{sum}{error}{}", style.per);
     let most = most.max(2) - 1;
     let mut lines = Vec::new();
-    'fits: for (chain, loss) in CHAINS {
-        for percent in THINNEST {
-            let least = Least {
-                weight: total * u128::from(percent) / 100,
-                loss,
-            };
-            let (roots, thin) = callees(tower, least);
-            let mut room = Room {
-                style,
-                total,
-                grew,
-                chain,
-                counts_thin: loss == 0,
-                lines: Vec::new(),
-            };
-            room.branches(&roots, thin, None, true);
-            lines = room.lines;
-            if lines.len() <= most {
-                break 'fits;
-            }
+    let whole = (CHAINS[0], THINNEST[0], Telling::Some);
+    let tries = CHAINS.into_iter().flat_map(|chain| {
+        let thinnest = THINNEST.into_iter();
+        thinnest.map(move |percent| (chain, percent, Telling::Most))
+    });
+    for ((chain, loss), percent, side) in std::iter::once(whole).chain(tries) {
+        let least = Least {
+            weight: total * u128::from(percent) / 100,
+            loss,
+        };
+        let (roots, thin) = callees(tower, least);
+        let mut room = Room {
+            style,
+            total,
+            grew,
+            chain,
+            side,
+            counts_thin: loss == 0,
+            lines: Vec::new(),
+        };
+        room.branches(&roots, thin, None, true);
+        lines = room.lines;
+        if lines.len() <= most {
+            break;
         }
     }
     if lines.len() > most {
@@ -364,6 +392,7 @@ fn callees<'a>(node: &Node<'a>, least: Least) -> (Vec<Chain<'a>>, Thin) {
 
 fn chain<'a>(name: &'a str, mut node: &Node<'a>, least: Least) -> Chain<'a> {
     let weight = node.weight;
+    let mut telling = vec![node.telling];
     let of = |callee: &Node<'_>| callee.weight.millionths;
     let mut names = vec![name];
     let light = weight.millionths - weight.millionths * least.loss / 100;
@@ -378,14 +407,32 @@ fn chain<'a>(name: &'a str, mut node: &Node<'a>, least: Least) -> Chain<'a> {
             break;
         }
         names.push(name);
+        telling.push(callee.telling);
         node = callee;
     }
     let (callees, thin) = callees(node, least);
     Chain {
         names,
+        telling,
         weight,
         callees,
         thin,
+    }
+}
+
+impl Chain<'_> {
+    /// Returns its parts, with the frames that tell at least so much. Frames at a fork are listed
+    /// as well: the first of a branch, and the last before branches.
+    fn parts(&self, least: Telling, is_branch: bool) -> Vec<Part> {
+        let last = self.names.len() - 1;
+        let has_branches = !self.callees.is_empty() || self.thin.count > 0;
+        let is_at_fork = |at| at == 0 && is_branch || at == last && has_branches;
+        let frames = self.names.iter().zip(&self.telling).enumerate();
+        parts(
+            frames.map(|(at, (name, telling))| {
+                *telling >= least || is_at_fork(at) && !is_plumbing(name)
+            }),
+        )
     }
 }
 
@@ -417,26 +464,30 @@ impl Room<'_> {
         if escape::columns(&inner) > MAX_INDENT {
             inner.truncate(indent.len());
         }
-        let most = if widest { self.chain } else { SIDE_CHAIN };
-        let names = &chain.names;
-        let (head, tail) = match names.len() {
-            n if n <= most => (n, 0),
-            // One of the lines says how many frames are left out.
-            _ => (most / 3, most - most / 3 - 1),
+        let (most, least) = match widest {
+            true => (self.chain, Telling::Some),
+            false => (usize::MAX, self.side),
         };
-        let shown = names.iter().take(head.max(1));
-        for (place, name) in shown.enumerate() {
-            match place {
-                0 => self.line(Some(chain.weight), &start, name),
-                _ => self.line(None, &format!("{inner}› "), name),
-            }
+        let mut parts = chain.parts(least, !branch.is_empty());
+        if parts.len() > most {
+            // One of the lines says how many frames are left out.
+            let (head, tail) = ((most / 3).max(1), most - most / 3 - 1);
+            let cut = head..parts.len() - tail;
+            let frames = |part: &Part| match part {
+                Part::Frame(at) => *at..at + 1,
+                Part::Run(run) => run.clone(),
+            };
+            let left_out = frames(&parts[cut.start]).start..frames(&parts[cut.end - 1]).end;
+            parts.splice(cut, [Part::Run(left_out)]);
         }
-        if tail > 0 {
-            let left_out = names.len() - head.max(1) - tail;
-            let text = format!("… {}", plural(left_out as u64, "frame", "frames"));
-            self.line(None, &inner, &text);
-            for name in &names[names.len() - tail..] {
-                self.line(None, &format!("{inner}› "), name);
+        for (place, part) in parts.into_iter().enumerate() {
+            let (mark, text) = match part {
+                Part::Frame(at) => ("› ", chain.names[at].to_owned()),
+                Part::Run(run) => ("", format!("… {}", frames_of(&chain.names[run]))),
+            };
+            match place {
+                0 => self.line(Some(chain.weight), &start, &text),
+                _ => self.line(None, &format!("{inner}{mark}"), &text),
             }
         }
         self.branches(&chain.callees, chain.thin, Some(&inner), widest);

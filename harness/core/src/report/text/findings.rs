@@ -3,7 +3,8 @@
 use super::page::{Page, Paint};
 use crate::Frame;
 use crate::blame::is_plumbing;
-use crate::report::units::{bytes, give_or_take, plural, signed_bytes};
+use crate::report::units::{bytes, give_or_take, signed_bytes};
+use crate::report::view::collapse::{Collapse, Part, frames_of};
 use crate::report::view::{Cause, counted};
 use crate::report::{Finding, Report};
 use crate::verdict::Verdict;
@@ -12,8 +13,8 @@ use plimsoll_text::escape::{columns, cut_middle, cut_start, terminal};
 /// The most causes, and the most stacks, that are printed. A sixth one helps nobody to find a
 /// start.
 const MAX_FINDINGS: usize = 5;
-/// The most frames of a finding, and one more if the reader's own code begins further out.
-const MAX_FRAMES: usize = 8;
+/// The most steps of indentation of a frame. Frames further out stand below each other.
+const MAX_STEPS: usize = 10;
 /// The command that prints what is left out.
 const ALL: &str = "cargo plimsoll report --all";
 
@@ -69,6 +70,7 @@ pub(super) fn stacks(page: &mut Page, report: &Report, findings: &[&Finding]) {
     };
     findings.sort_by_key(number_of_cause);
     let (first, rest) = findings.split_at(shown(page, findings.len(), MAX_FINDINGS));
+    let collapse = report.collapse();
     for finding in first {
         page.blank();
         let standing = finding.standing.meaning();
@@ -90,7 +92,7 @@ pub(super) fn stacks(page: &mut Page, report: &Report, findings: &[&Finding]) {
             Verdict::Regressed => Paint::Red,
             _ => Paint::Plain,
         };
-        stack(page, finding, paint, &text);
+        stack(page, &collapse, finding, paint, &text);
     }
     more(page, report, &findings, rest);
 }
@@ -105,9 +107,11 @@ fn number_of(place: usize, all: usize) -> String {
 
 /// Prints a finding by itself: all that is said of it, and its stack.
 pub(super) fn alone(page: &mut Page, report: &Report, finding: &Finding) {
+    let collapse = report.collapse();
     if finding.is_unused() {
         stack(
             page,
+            &collapse,
             finding,
             Paint::Bold,
             &finding.unused(&report.per).plain(),
@@ -120,15 +124,15 @@ pub(super) fn alone(page: &mut Page, report: &Report, finding: &Finding) {
     about(page, 2, &cause);
     page.blank();
     let course = format!("{} ({})", cause.course(), finding.standing.meaning());
-    stack(page, finding, Paint::Plain, &course);
+    stack(page, &collapse, finding, Paint::Plain, &course);
 }
 
-fn stack(page: &mut Page, finding: &Finding, paint: Paint, text: &str) {
+fn stack(page: &mut Page, collapse: &Collapse<'_>, finding: &Finding, paint: Paint, text: &str) {
     page.wrap(2, 4, paint, text);
     if let Some(over) = finding.over() {
         page.wrap(4, 4, Paint::Dim, &over);
     }
-    frames(page, finding);
+    frames(page, collapse, finding);
     if let Some(reason) = &finding.reason {
         page.wrap(4, 6, Paint::Dim, &format!("accepted because: {reason}"));
     }
@@ -154,37 +158,27 @@ fn more(page: &mut Page, report: &Report, all: &[&Finding], rest: &[&Finding]) {
     page.wrap(2, 4, Paint::Plain, &text);
 }
 
-/// Prints the frames from the leaf on. The frame to blame is bold, and plumbing is dimmed. The
-/// first frame of the reader's own code is always there.
-fn frames(page: &mut Page, finding: &Finding) {
+/// Prints the frames from the leaf on. The frame to blame is bold, and plumbing is dimmed.
+fn frames(page: &mut Page, collapse: &Collapse<'_>, finding: &Finding) {
     let frames = finding.frames();
-    let [at, caller] = finding.places_of_blamed();
-    let paint = |number: usize, frame: &Frame| match at == Some(number) {
-        true => Paint::Bold,
-        false if is_plumbing(&frame.function) => Paint::Dim,
-        false => Paint::Plain,
-    };
-    let mut depth = 0;
-    let most = shown(page, frames.len(), MAX_FRAMES);
-    for (number, one) in frames.iter().enumerate().take(most) {
-        frame(page, depth, paint(number, one), one);
-        depth += 1;
-    }
-    let left_out = |page: &mut Page, depth: &mut usize, frames: usize| {
-        if frames > 0 {
-            let more = format!("… {}", plural(frames as u64, "more frame", "more frames"));
-            page.line(&[(Paint::Plain, &branch(*depth)), (Paint::Dim, &more)]);
-            *depth += 1;
+    let names: Vec<&str> = frames.iter().map(|frame| frame.function.as_str()).collect();
+    let blamed = finding.place_of_blamed();
+    for (depth, part) in collapse.parts(&names).into_iter().enumerate() {
+        match part {
+            Part::Frame(number) => {
+                let paint = match blamed == Some(number) {
+                    true => Paint::Bold,
+                    false if is_plumbing(names[number]) => Paint::Dim,
+                    false => Paint::Plain,
+                };
+                frame(page, depth, paint, &frames[number]);
+            }
+            Part::Run(run) => {
+                let run = format!("… {}", frames_of(&names[run]));
+                page.line(&[(Paint::Plain, &branch(depth)), (Paint::Dim, &run)]);
+            }
         }
-    };
-    let mut printed = most;
-    if let Some(own) = caller.filter(|own| *own >= most) {
-        left_out(page, &mut depth, own - printed);
-        frame(page, depth, Paint::Plain, &frames[own]);
-        depth += 1;
-        printed = own + 1;
     }
-    left_out(page, &mut depth, frames.len() - printed);
 }
 
 fn frame(page: &mut Page, depth: usize, paint: Paint, frame: &Frame) {
@@ -227,6 +221,6 @@ pub(super) fn moves(page: &mut Page, findings: &[&Finding]) {
 fn branch(depth: usize) -> String {
     match depth {
         0 => "    ".to_owned(),
-        depth => format!("{}└ ", "  ".repeat(depth + 1)),
+        depth => format!("{}└ ", "  ".repeat(depth.min(MAX_STEPS) + 1)),
     }
 }

@@ -6,18 +6,15 @@ use super::fact;
 use super::plot::share;
 use crate::render::links::Links;
 use maud::{Markup, html};
-use plimsoll_core::Frame;
 use plimsoll_core::blame::is_plumbing;
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::units::{count, plural, span};
+use plimsoll_core::report::view::collapse::{Collapse, Part, frames_of};
 use plimsoll_core::report::view::{Amount, Sum};
 use plimsoll_core::report::{Finding, Report};
 
 /// The findings that are shown in full. The others are folded, below a line that counts them.
 const MOST_FINDINGS: usize = 3;
-/// The frames that are shown in full: twelve reach the caller's code. The others are folded
-/// likewise.
-const MOST_FRAMES: usize = 12;
 
 /// Returns the cells of a scenario that was not measured.
 pub(super) fn unknown() -> (Markup, Markup) {
@@ -57,16 +54,18 @@ pub(super) fn sums(report: &Report) -> (Markup, Markup) {
 pub(super) fn all(report: &Report, slug: &str, links: &Links) -> Markup {
     let findings = &report.findings;
     let (shown, rest) = findings.split_at(findings.len().min(MOST_FINDINGS));
+    let collapse = report.collapse();
+    let one = |finding| one(report, &collapse, finding, links);
     html! {
         @if !findings.is_empty() {
             section class="findings" aria-labelledby={ (slug) "~found" } {
                 h3 id={ (slug) "~found" } { "What was found" }
-                ol { @for finding in shown { (one(report, finding, links)) } }
+                ol { @for finding in shown { (one(finding)) } }
                 @if !rest.is_empty() {
                     details class="rest" {
                         summary { (plural(rest.len() as u64, "more finding", "more findings")) }
                         ol start=(MOST_FINDINGS + 1) {
-                            @for finding in rest { (one(report, finding, links)) }
+                            @for finding in rest { (one(finding)) }
                         }
                     }
                 }
@@ -75,7 +74,7 @@ pub(super) fn all(report: &Report, slug: &str, links: &Links) -> Markup {
     }
 }
 
-fn one(report: &Report, finding: &Finding, links: &Links) -> Markup {
+fn one(report: &Report, collapse: &Collapse<'_>, finding: &Finding, links: &Links) -> Markup {
     let standing = finding.standing;
     html! {
         li class={ "finding " (super::class(Some(finding.verdict))) } {
@@ -90,7 +89,7 @@ fn one(report: &Report, finding: &Finding, links: &Links) -> Markup {
                 @if let Some(moved) = finding.moved() { (fact("Moved", words(&moved, links))) }
                 @if let Some(reason) = &finding.reason { (fact("Accepted because", line(reason))) }
             }
-            (frames(finding, links))
+            (frames(collapse, finding, links))
             (survivors(report, finding))
         }
     }
@@ -143,40 +142,42 @@ fn survivors(report: &Report, finding: &Finding) -> Markup {
     }
 }
 
-fn frames(finding: &Finding, links: &Links) -> Markup {
+/// Returns the stack. A run of frames that say little is folded, with its number.
+fn frames(collapse: &Collapse<'_>, finding: &Finding, links: &Links) -> Markup {
     let frames = finding.frames();
-    let [blamed, _] = finding.places_of_blamed();
-    let item = |place: usize, frame: &Frame| {
-        let class = match is_plumbing(&frame.function) {
-            _ if blamed == Some(place) => "blamed",
+    let names: Vec<&str> = frames.iter().map(|frame| frame.function.as_str()).collect();
+    let blamed = finding.place_of_blamed();
+    let item = |at: usize| {
+        let class = match is_plumbing(names[at]) {
+            _ if blamed == Some(at) => "blamed",
             true => "plumbing",
             false => "",
         };
         html! {
-            li class=(class) {
-                code class="fn" { (line(&frame.function)) } " "
+            // The number counts folded frames.
+            li class=(class) value=(at + 1) {
+                code class="fn" { (line(names[at])) } " "
                 span class="at" {
-                    @match &frame.file {
-                        Some(file) => (source(file, frame.line, links)),
+                    @match &frames[at].file {
+                        Some(file) => (source(file, frames[at].line, links)),
                         None => "no source line",
                     }
                 }
             }
         }
     };
-    let (shown, rest) = frames.split_at(frames.len().min(MOST_FRAMES));
     html! {
         @if !frames.is_empty() {
             ol class="frames" aria-label="Stack, innermost call first" {
-                @for (place, frame) in shown.iter().enumerate() { (item(place, frame)) }
-            }
-        }
-        @if !rest.is_empty() {
-            details class="rest" {
-                summary { (plural(rest.len() as u64, "more frame", "more frames")) }
-                ol class="frames" start=(MOST_FRAMES + 1) {
-                    @for (place, frame) in rest.iter().enumerate() {
-                        (item(MOST_FRAMES + place, frame))
+                @for part in collapse.parts(&names) {
+                    @match part {
+                        Part::Frame(at) => (item(at)),
+                        Part::Run(run) => li class="run" {
+                            details {
+                                summary { (line(&frames_of(&names[run.clone()]))) }
+                                ol { @for at in run { (item(at)) } }
+                            }
+                        },
                     }
                 }
             }

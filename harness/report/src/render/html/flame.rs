@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, PreEscaped, html};
 use plimsoll_core::report::units::{bytes, count, give_or_take, plural, signed_bytes, size};
+use plimsoll_core::report::view::collapse::{Collapse, Part, frames_of};
 use plimsoll_core::report::{Report, StackGrowth};
 use serde::Serialize;
 
@@ -72,6 +73,7 @@ fn data(report: &Report) -> Data {
 
 /// Returns the stacks that changed most, as a list.
 fn listed(report: &Report) -> Markup {
+    let collapse = report.collapse();
     let mut most: Vec<&StackGrowth> = report.growth.iter().collect();
     let change = |growth: &StackGrowth| growth.after.bytes.abs_diff(growth.before.bytes);
     most.sort_by(|a, b| (change(b), &a.stack).cmp(&(change(a), &b.stack)));
@@ -93,12 +95,31 @@ fn listed(report: &Report) -> Markup {
                         " per " (report.per.one()) ", " (size(growth.before.bytes)) " → "
                         (size(growth.after.bytes))
                         br;
-                        @for (at, name) in growth.stack.frames().iter().rev().enumerate() {
-                            @if at > 0 { " ← " }
-                            (code(name))
-                        }
+                        (calls(&collapse, growth))
                     }
                 }
+            }
+        }
+    }
+}
+
+/// Returns a stack on one line, the innermost call first. Runs of frames that say little are
+/// folded.
+fn calls(collapse: &Collapse<'_>, growth: &StackGrowth) -> Markup {
+    let names = growth.stack.frames().iter().rev();
+    let names: Vec<&str> = names.map(String::as_str).collect();
+    html! {
+        @for (place, part) in collapse.parts(&names).into_iter().enumerate() {
+            @if place > 0 { " ← " }
+            @match part {
+                Part::Frame(at) => (code(names[at])),
+                Part::Run(run) => details class="run" {
+                    summary { (escape::line(&frames_of(&names[run.clone()]))) }
+                    @for (place, name) in names[run].iter().enumerate() {
+                        @if place > 0 { " ← " }
+                        (code(name))
+                    }
+                },
             }
         }
     }

@@ -18,6 +18,8 @@ use crate::render::{capital, levels, tree};
 /// The most findings in a list. A sixth stack would not help anybody to start.
 const MAX_FINDINGS: usize = 5;
 const MAX_SCENARIOS: usize = 50;
+/// The most parts of a stack in the text for a picture.
+const MAX_CALLERS: usize = 6;
 const MAX_NOTES: usize = 5;
 const MAX_IMPROVED: usize = 10;
 const TREND: usize = 32;
@@ -99,8 +101,7 @@ fn picture(view: &View<'_>, place: usize, report: &Report) -> Option<String> {
     let growth = Sum::of(report, &report.growing()).short();
     let share = tree::share_of_widest(report).unwrap_or(0);
     let stack = tree::widest(report).map_or(String::new(), |frames| {
-        let frames: Vec<&str> = frames.iter().rev().take(6).map(String::as_str).collect();
-        let frames = frames.join(", called by ");
+        let frames = frames[..frames.len().min(MAX_CALLERS)].join(", called by ");
         format!("; {share} % of the growth on the stack {frames}")
     });
     let alt = format!("Flame graph: {growth} per {}{stack}", report.per.one());

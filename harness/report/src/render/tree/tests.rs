@@ -159,3 +159,165 @@ fn numbers_that_are_none() {
     report.growth.push(growth("", 5.0));
     assert_small(&render(&report).unwrap());
 }
+
+/// The 39 frames of tokio below which a task runs on a thread of the runtime, root first.
+fn worker() -> Vec<&'static str> {
+    let worker = include_str!("../../../../core/tests/report/worker.txt");
+    let names = worker.lines().filter_map(|line| line.split("  ").next());
+    // The stacks of these tests have spaces between names.
+    let names = names.filter(|name| !name.contains(' '));
+    names.collect::<Vec<_>>().into_iter().rev().collect()
+}
+
+#[track_caller]
+fn collapsed(own: &[&str], stacks: &[(&str, f64)]) -> String {
+    let mut report = regressed("a", stacks);
+    report.own = own.iter().map(|krate| (*krate).to_owned()).collect();
+    let text = render(&report).unwrap();
+    assert_small(&text);
+    text
+}
+
+#[test]
+fn plumbing_is_one_line_before_the_readers_frames() {
+    let worker = worker().join(" ");
+    let stack = format!("{worker} jobs::handle jobs::keep hashbrown::map::HashMap::insert");
+    assert_snapshot!(collapsed(&["jobs"], &[(&stack, 48.0)]), @"
+    grew +48 B per iteration
+    100 %     +48 B ████████ … 38 frames of tokio
+                             › jobs::handle
+                             › jobs::keep
+                             › hashbrown::map::HashMap::insert
+    ");
+    assert_snapshot!(collapsed(&["jobs"], &[(&worker, 48.0)]), @"
+    grew +48 B per iteration
+    100 %     +48 B ████████ tokio::runtime::blocking::pool::Spawner::spawn_thread::{{closure}}
+                             … 36 frames of tokio
+                             › tokio::runtime::task::core::Core::poll::{{closure}}
+    ");
+}
+
+#[test]
+fn branches_inside_plumbing_are_all_there() {
+    let worker = worker();
+    let (outer, inner) = (worker[..20].join(" "), worker[20..].join(" "));
+    let task = format!("{outer} {inner} jobs::handle jobs::keep");
+    let spawned = format!("{outer} tokio::task::spawn::spawn tokio::runtime::task::raw::new");
+    assert_snapshot!(collapsed(&["jobs"], &[(&task, 48.0), (&spawned, 16.0)]), @"
+    grew +64 B per iteration
+    100 %     +64 B ████████ tokio::runtime::blocking::pool::Spawner::spawn_thread::{{closure}}
+                             … 19 frames of tokio
+     75 %     +48 B ██████   ├ … 18 frames of tokio
+                             │ › jobs::handle
+                             │ › jobs::keep
+     25 %     +16 B ██       └ tokio::task::spawn::spawn
+                               › tokio::runtime::task::raw::new
+    ");
+    // Both sides of a fork are listed, if they are functions that one may look for.
+    let serve = "jobs::main hyper::a hyper::b hyper::c hyper::d";
+    let (one, other) = (
+        "hyper::e hyper::f hyper::g h2::h",
+        "h2::k h2::l h2::m h2::n h2::o",
+    );
+    let stacks = [
+        (format!("{serve} {one}"), 48.0),
+        (format!("{serve} {other}"), 16.0),
+    ];
+    let stacks = stacks
+        .each_ref()
+        .map(|(stack, rate)| (stack.as_str(), *rate));
+    assert_snapshot!(collapsed(&["jobs"], &stacks), @"
+    grew +64 B per iteration
+    100 %     +64 B ████████ jobs::main
+                             › hyper::a
+                             … 2 frames of hyper
+                             › hyper::d
+     75 %     +48 B ██████   ├ hyper::e
+                             │ › hyper::f
+                             │ › hyper::g
+                             │ › h2::h
+     25 %     +16 B ██       └ h2::k
+                               … 2 frames of h2
+                               › h2::n
+                               › h2::o
+    ");
+}
+
+#[test]
+fn a_side_branch_keeps_the_readers_frames() {
+    let mut stacks = vec![("jobs::main jobs::wide".to_owned(), 1_000.0)];
+    stacks.extend((0..9).map(|n| {
+        let calls: Vec<String> = (0..9).map(|call| format!("hyper::{n}::f{call}")).collect();
+        let calls = calls.join(" ");
+        (
+            format!("jobs::main {calls} jobs::handle{n} jobs::keep{n} {calls}"),
+            100.0,
+        )
+    }));
+    let stacks: Vec<(&str, f64)> = stacks
+        .iter()
+        .map(|(stack, rate)| (&**stack, *rate))
+        .collect();
+    assert_snapshot!(collapsed(&["jobs"], &stacks[..3]), @"
+    grew +1.17 KiB per iteration
+    100 % +1.17 KiB ████████ jobs::main
+     83 %  +1,000 B ██████▋  ├ jobs::wide
+      8 %    +100 B ▋        ├ hyper::0::f0
+                             │ … 7 frames of hyper
+                             │ › hyper::0::f8
+                             │ › jobs::handle0
+                             │ › jobs::keep0
+                             │ › hyper::0::f0
+                             │ … 6 frames of hyper
+                             │ › hyper::0::f7
+                             │ › hyper::0::f8
+      8 %    +100 B ▋        └ hyper::1::f0
+                               … 7 frames of hyper
+                               › hyper::1::f8
+                               › jobs::handle1
+                               › jobs::keep1
+                               › hyper::1::f0
+                               … 6 frames of hyper
+                               › hyper::1::f7
+                               › hyper::1::f8
+    ");
+    // Too much for all of it, and for the frames between.
+    let text = collapsed(&["jobs"], &stacks);
+    assert!(!text.contains("thinner"), "{text}");
+    for n in 0..9 {
+        let is_there = |name: &str| text.contains(name);
+        let is_branch = is_there(&format!("hyper::{n}::f0"));
+        assert_eq!(is_there(&format!("jobs::keep{n}")), is_branch, "{text}");
+    }
+}
+
+#[test]
+fn listed_and_counted_frames_are_all_frames() {
+    let pool = [
+        "jobs::a",
+        "hyper::b",
+        "tokio::task::spawn::spawn",
+        "tokio::loom::x",
+        "qsort",
+    ];
+    for seed in 0..200_u64 {
+        // The place in the stack makes each name another one.
+        let names = (0..30_u64).map(|at| {
+            let pick = plimsoll_text::hash::fnv(&(seed * 1_000 + at).to_le_bytes());
+            format!("{}{at}", pool[usize::try_from(pick % 5).unwrap()])
+        });
+        let names: Vec<String> = names.collect();
+        let text = collapsed(&["jobs"], &[(&names.join(" "), 1.0)]);
+        let listed = names
+            .iter()
+            .filter(|name| text.lines().any(|line| line.ends_with(&format!(" {name}"))));
+        let counts = text
+            .lines()
+            .filter_map(|line| line.split_once("… ")?.1.split(' ').next());
+        let counted: usize = counts.map(|count| count.parse::<usize>().unwrap()).sum();
+        assert_eq!(listed.clone().count() + counted, names.len(), "{text}");
+        for own in names.iter().filter(|name| name.starts_with("jobs")) {
+            assert!(listed.clone().any(|name| name == own), "{own}:\n{text}");
+        }
+    }
+}
