@@ -504,7 +504,8 @@ impl Names<'_, '_> {
             Some(Ok(found)) => (&found.frames[..], found.split.then_some(Trouble::Split)),
             Some(Err(err)) => (&[][..], Some(Trouble::Damaged(*err))),
         };
-        if let Some((physical, inlined)) = frames.split_last()
+        let physical = frames.split_last();
+        if let Some((physical, inlined)) = physical
             && let Some(function) = &physical.function
         {
             // With `debug = "line-tables-only"`, DWARF says `push` where the symbol table says
@@ -522,11 +523,11 @@ impl Names<'_, '_> {
             });
             return Lookup::Full(inlined.chain([at_source(full, physical)]).collect());
         }
-        // A line of an entry without a name may be that of a function that was inlined into the
-        // symbol's.
-        match self.symbol(svma, None) {
-            Some(function) => Lookup::Symbol(SourceFrame::named(function), trouble),
-            None => Lookup::Nothing(trouble),
+        match (self.symbol(svma, None), physical) {
+            // Nothing was inlined here.
+            (Some(function), Some((line, []))) => Lookup::Full(vec![at_source(function, line)]),
+            (Some(function), _) => Lookup::Symbol(SourceFrame::named(function), trouble),
+            (None, _) => Lookup::Nothing(trouble),
         }
     }
 

@@ -503,12 +503,21 @@ impl Said {
             let symbol = names.of(&unit.unit, entry)?;
             Ok(symbol.map(|symbol| RawFunction { symbol, is_c }))
         };
+        // Debug information that has only line tables has entries for functions into which others
+        // were inlined, and for no others. So a line that no entry has is the symbol's own, unless
+        // the entries are in another file.
+        let is_own = !self.split;
         for (index, (at, said)) in functions.at.iter().zip(&mut self.frames).enumerate() {
             let location = lines.location(index);
             *said = match at {
                 Some(at) => frames(at, functions, location, lines, &mut name, budget),
-                // A line without a function may be that of a function that was inlined.
-                None => Ok(Vec::new()),
+                None => Ok(Vec::from_iter(location.filter(|_| is_own).map(
+                    |(file, line)| RawFrame {
+                        function: None,
+                        file,
+                        line,
+                    },
+                ))),
             };
         }
     }

@@ -101,6 +101,27 @@ fn rust() {
     }
 }
 
+/// Line tables have no entry for a function into which nothing was inlined.
+#[test]
+fn a_line_without_an_entry() {
+    let flags = ["-Cdebuginfo=line-tables-only", "-Copt-level=0"];
+    let said = |split: &str, remove: &str| {
+        let bench = Bench::new();
+        let program = bench.rustc(&[&flags[..], &[split]].concat());
+        let process = bench.start(&program);
+        bench.sh(remove);
+        process.resolved(&Options::default(), &["plain_name"])
+    };
+    let known = format!("plain_name program.rs:49\n{NO_NOTES}");
+    for split in ["off", "packed", "unpacked"] {
+        let option = format!("-Csplit-debuginfo={split}");
+        assert_eq!(said(&option, ""), known, "{split}");
+    }
+    let lost = "plain_name\nwithout debug info 3, unresolved 0\nsome debug information of program \
+                is in separate .dwo files, which were not found\n";
+    assert_eq!(said("-Csplit-debuginfo=unpacked", "rm *.dwo"), lost);
+}
+
 #[test]
 fn what_dwz_moved_out() {
     if !has("dwz") {
