@@ -180,6 +180,10 @@ impl Workload {
                 after: rung(self.rungs - 1),
             }),
             growth: growth(&iterations, &observed, before),
+            own: match findings.is_empty() {
+                true => Vec::new(),
+                false => packages.own_among(self.stacks.iter().flat_map(|(frames, ..)| frames)),
+            },
             findings,
             ..sample
         }
