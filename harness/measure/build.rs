@@ -6,8 +6,13 @@ fn main() {
     let is = |name: &str, values: &[&str]| {
         std::env::var(name).is_ok_and(|value| values.contains(&value.as_str()))
     };
-    // With musl, jemalloc follows frame pointers, and its profiler crashes where there are none.
-    if is("CARGO_CFG_TARGET_OS", &["linux"])
+    // With musl, jemalloc follows frame pointers, and its profiler crashes where there are none. In a
+    // program that is linked to glibc statically, glibc allocates before the unwinder can find the
+    // program's own frames, and jemalloc's profiler aborts there.
+    let features = std::env::var("CARGO_CFG_TARGET_FEATURE").unwrap_or_default();
+    let is_static = features.split(',').any(|feature| feature == "crt-static");
+    if !is_static
+        && is("CARGO_CFG_TARGET_OS", &["linux"])
         && is("CARGO_CFG_TARGET_ENV", &["gnu"])
         && is("CARGO_CFG_TARGET_ARCH", &["x86_64", "aarch64"])
     {

@@ -121,12 +121,15 @@ impl Blame {
             fold::Origin::Setup => Origin::Setup(scenario.to_owned()),
             fold::Origin::Thread => Origin::Thread,
         });
-        // The reader's own code calls what is left of such a stack, and is inlined.
+        // The reader's own code calls what is left of such a stack, and is inlined; or a thread
+        // does so.
+        let is_of_thread = origin == Some(Origin::Thread) && trace.lacks.is_some();
         let is_of_workload = matches!(origin, Some(Origin::Workload(_) | Origin::Setup(_)));
         let mut foreign = &frames[..own.unwrap_or(frames.len())];
         while let Some((last, rest)) = foreign.split_last()
             && (is_harness(last)
                 || is_test_program(&last.function)
+                || is_of_thread && fold::is_of_std(&last.function)
                 || is_of_workload && is_std_copy(last, packages))
         {
             foreign = rest;

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use insta::assert_snapshot;
 use plimsoll_core::fold::{Folder, Normalization, fold, normalize_frame, site};
-use plimsoll_core::{Avma, FoldedStack, SourceFrame, SymbolTable};
+use plimsoll_core::{Avma, FoldedStack, Lacks, SourceFrame, SymbolTable};
 use proptest::prelude::*;
 
 /// Every name of a real program, in both manglings.
@@ -243,11 +243,46 @@ fn an_allocator_without_names() {
         case::fill @ src/lib.rs
         main
     "), @"case::fill @ src/lib.rs");
+    // Linked to the program, which is stripped, but exports what C calls.
+    assert_snapshot!(folded("case+0xb9b13\ncase+0xb9c00\nmalloc\ncase+0x1234\ncase+0x1250"), @"case");
+    assert_snapshot!(folded("case+0xb9b13\nmalloc\nlibz.so.1+0x12\ncase::fill"), @"
+    libz.so.1
+    case::fill
+    ");
+    assert_snapshot!(folded("libz.so.1+0x12\ncase::fill\nmalloc"), @"
+    libz.so.1
+    case::fill
+    malloc
+    ");
     // Recursion of any depth.
     assert_eq!(
         folded("malloc\na::f\na::g"),
         folded("malloc\na::f\na::f\na::f\na::g")
     );
+}
+
+/// What is inlined into a frame without debug information is not known. That matters where the
+/// workload or what a thread runs may be inlined.
+#[test]
+fn lines_that_are_missing() {
+    let lacks = |stack: &str, without: &[u64]| {
+        let (mut table, addresses) = table(stack);
+        let without = without.iter();
+        let of_stack = without.map(|address| (Avma(*address), Lacks::DebugInfo));
+        table.lacks = of_stack.collect();
+        let folded = fold(&table, &addresses, &Normalization::default());
+        folded.trace.lacks
+    };
+    let own = "malloc\nalloc::vec::Vec<T>::push\ncase::fill\nplimsoll::subject::run";
+    assert_eq!(lacks(own, &[2]), Some(Lacks::DebugInfo));
+    assert_eq!(lacks(own, &[0, 1, 3]), None);
+    let marker = "malloc\nplimsoll::subject::workload_iteration\nplimsoll::subject::run";
+    assert_eq!(lacks(marker, &[1]), Some(Lacks::DebugInfo));
+    assert_eq!(lacks(marker, &[0, 2]), None);
+    let thread = "malloc\nalloc::vec::Vec<T>::push\n\
+                  std::sys::backtrace::__rust_begin_short_backtrace\nstart_thread";
+    assert_eq!(lacks(thread, &[2]), Some(Lacks::DebugInfo));
+    assert_eq!(lacks(thread, &[0]), None);
 }
 
 #[test]

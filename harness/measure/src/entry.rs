@@ -29,7 +29,7 @@ pub fn main(target: &Target, scenarios: impl FnOnce() -> Vec<Scenario>) -> ExitC
     use crate::order::{clock_seed, seconds_now, shuffle};
     use crate::scenario::check_names;
 
-    const WHY: &str = "plimsoll measures on Linux with glibc, on x86_64 and aarch64";
+    const WHY: &str = "plimsoll measures on Linux, on x86_64 and aarch64, in programs linked to glibc dynamically";
     let _ = (target, seconds_now(), clock_seed());
     let scenarios = scenarios();
     if let Err(message) = check_names(&scenarios) {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::Lacks;
 
 const LOCK: &str = r#"
 version = 4
@@ -68,9 +69,11 @@ fn frames(lines: &str) -> Vec<Frame> {
     lines.trim().lines().map(frame).collect()
 }
 
-/// Reads a stack of the scenario `pages`. The last line may say where it begins: `^ thread`.
+/// Reads a stack of the scenario `pages`. The last line may say where it begins, and that lines are
+/// missing: `^ thread without lines`.
 fn trace(lines: &str) -> Trace {
-    let (lines, origin) = match lines.rsplit_once('^') {
+    let without = lines.strip_suffix(" without lines");
+    let (lines, origin) = match without.unwrap_or(lines).rsplit_once('^') {
         None => (lines, None),
         Some((lines, origin)) => (
             lines,
@@ -85,7 +88,7 @@ fn trace(lines: &str) -> Trace {
     Trace {
         frames: frames(lines.trim_end()),
         origin,
-        lacks: None,
+        lacks: without.map(|_| Lacks::DebugInfo),
     }
 }
 
@@ -314,6 +317,10 @@ fn places() {
         ("plimsoll::subject::workload_iteration\n ^ iteration", "- from workload of pages"),
         ("plimsoll::subject::workload_setup\n ^ setup", "- from setup of pages"),
         ("plimsoll::subject::run::serve", "-"),
+        // What a thread runs is inlined into the standard library.
+        ("alloc::sync::Arc::new\n ^ thread", "alloc::sync::Arc::new"),
+        ("alloc::sync::Arc::new\n ^ thread without lines", "-"),
+        ("want::new\n ^ thread without lines", "want::new, thread of want by hyper_util"),
         // A program that was stripped of its symbols.
         ("leaks-0123456789abcdef", "-"),
         ("xmlNewNode\n leaks-0123456789abcdef", "xmlNewNode"),

@@ -1,6 +1,6 @@
 //! Classifies frames, to find those that are not to blame for an allocation.
 
-use super::normalize_frame;
+use super::normalize::{is_unresolved, normalize_frame};
 use super::qualify::{Crates, crate_of, is_std_file};
 use super::scan::{closing_angle, find_outside};
 use crate::SourceFrame;
@@ -24,6 +24,8 @@ pub(super) enum Kind {
     Start,
     /// The same in Rust's runtime. It is a frame of its own in builds that do not inline it.
     RustStart,
+    /// Code without a name, in a file or outside of all files.
+    Unresolved,
     /// Any other frame.
     Other,
 }
@@ -44,7 +46,7 @@ pub(super) fn name(source: &SourceFrame, crates: &Crates) -> (String, Kind) {
         name = without_implementor(name);
     }
     let krate = crate_of(&name);
-    let std = in_std || is_of_slice(&name) || krate.is_some_and(|krate| STD.contains(&krate));
+    let std = in_std || is_of_std(&name);
     // A Rust function may also have a name such as `prof_start`.
     let is_c = krate.is_none() && !file.is_some_and(|file| file.ends_with(".rs"));
     let allocates =
@@ -58,6 +60,7 @@ pub(super) fn name(source: &SourceFrame, crates: &Crates) -> (String, Kind) {
         _ if is_c && STARTS.contains(&name.as_str()) => Kind::Start,
         _ if is_c && RUST_STARTS.contains(&name.as_str()) => Kind::RustStart,
         Some("hashbrown") if file.is_none() => Kind::Hashbrown,
+        _ if is_unresolved(&source.function) => Kind::Unresolved,
         _ => Kind::Other,
     };
     (name, kind)
@@ -221,6 +224,11 @@ fn is_allocator_file(file: &str) -> bool {
     file.contains("/jemalloc/src/")
         || file.contains("/jemalloc/include/")
         || file.contains("/tikv-jemallocator-")
+}
+
+/// Returns whether the name is that of a function of the standard library.
+pub(crate) fn is_of_std(name: &str) -> bool {
+    is_of_slice(name) || crate_of(name).is_some_and(|krate| STD.contains(&krate))
 }
 
 /// Returns whether the function belongs to slices, such as `<[_]>::to_vec_in` and

@@ -29,6 +29,7 @@ mod scan;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) use alike::may_be_one;
+pub(crate) use classify::is_of_std;
 pub use normalize::normalize_frame;
 pub(crate) use qualify::{crate_of, package_of_file, version_of_file};
 
@@ -121,7 +122,7 @@ impl Folder {
     /// harness's frame nearest the leaf, or the frame nearest the leaf that is not the
     /// allocator's, or `[allocator]`. Of a stack without addresses, `[empty]` is left.
     pub fn fold(&self, stack: &[Avma]) -> Folded {
-        let unresolved = [(unknown(UNKNOWN), Kind::Other)];
+        let unresolved = [(unknown(UNKNOWN), Kind::Unresolved)];
         let at = |address: &Avma| match self.frames.get(address) {
             Some(frames) if !frames.is_empty() => frames.as_slice(),
             _ => &unresolved,
@@ -140,7 +141,8 @@ impl Folder {
                 frames.push(frame.clone());
             }
         }
-        if frames.is_empty() {
+        let is_all_cut = frames.is_empty();
+        if is_all_cut {
             frames.push(match last_resort(kinds()) {
                 Some(place) => all[place].1.0.clone(),
                 None if all.is_empty() => unknown(EMPTY),
@@ -150,12 +152,21 @@ impl Folder {
         let named = all
             .iter()
             .map(|(_, (frame, kind))| (&*frame.function, *kind));
-        // The workload's closure may be inlined into the marker, which calls it.
+        // The workload's closure may be inlined into the marker, which calls it, and what a thread
+        // runs into the standard library, of which nothing else is left.
         let marker = kinds().position(|kind| kind == Kind::Marker);
-        let of_workload = &all[leaf..marker.map_or(root, |marker| (marker + 1).max(leaf))];
-        let lacks = of_workload.iter().filter_map(|(address, (_, kind))| {
+        let may_hide = match is_all_cut {
+            true => &all[..marker.map_or(all.len(), |marker| marker + 1)],
+            false => &all[leaf..marker.map_or(root, |marker| (marker + 1).max(leaf))],
+        };
+        let lacks = may_hide.iter().filter_map(|(address, (_, kind))| {
             let lacks = self.lacks.get(address)?;
-            (is_shown(*kind) && *kind != Kind::Harness).then_some(*lacks)
+            let counts = match kind {
+                Kind::Allocator | Kind::Harness => false,
+                Kind::Std | Kind::Shim => is_all_cut,
+                _ => true,
+            };
+            counts.then_some(*lacks)
         });
         let names = frames.iter().rev().map(|frame| frame.function.clone());
         Folded {
@@ -315,7 +326,12 @@ fn leaf_end(kinds: impl Iterator<Item = Kind> + Clone) -> usize {
             // caller decides.
             Kind::Hashbrown => {
                 let caller = rest.clone().find(|kind| *kind != Kind::Hashbrown);
-                caller.is_some_and(|kind| kind == Kind::Std)
+                caller == Some(Kind::Std)
+            }
+            // Of a stripped allocator, the functions that it exports still have names.
+            Kind::Unresolved => {
+                let caller = rest.clone().find(|kind| *kind != Kind::Unresolved);
+                caller == Some(Kind::Allocator)
             }
             Kind::Marker | Kind::Harness | Kind::Start | Kind::RustStart | Kind::Other => false,
         };
@@ -334,7 +350,7 @@ fn root_start(kinds: impl DoubleEndedIterator<Item = Kind> + ExactSizeIterator +
     let start = marker.unwrap_or(kinds.len());
     let of_ours = kinds.take(start).rev().take_while(|kind| match kind {
         Kind::Harness | Kind::Start | Kind::RustStart | Kind::Std | Kind::Shim => true,
-        Kind::Marker | Kind::Allocator | Kind::Hashbrown | Kind::Other => false,
+        Kind::Marker | Kind::Allocator | Kind::Hashbrown | Kind::Unresolved | Kind::Other => false,
     });
     start - of_ours.count()
 }

@@ -129,6 +129,11 @@ fn without_suffix(name: &str) -> Option<&str> {
     (numbered && SUFFIXES.contains(&word) && !rest.is_empty()).then_some(rest)
 }
 
+/// Returns whether a name is that of an address for which no function was found.
+pub(super) fn is_unresolved(name: &str) -> bool {
+    strip_module_offset(name) != name
+}
+
 fn strip_module_offset(name: &str) -> Cow<'_, str> {
     let is_hex =
         |digits: &str| !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_hexdigit());

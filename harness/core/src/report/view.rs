@@ -576,8 +576,12 @@ impl Blame {
         if let Some(workload) = self.workload() {
             words = words.say(", called from ").join(workload);
         }
-        if let Some(krate) = &self.thread_of {
-            words = words.say(", in a thread of ").quote(krate);
+        match &self.thread_of {
+            Some(krate) => words = words.say(", in a thread of ").quote(krate),
+            None if self.at.is_none() && self.origin == Some(Origin::Thread) => {
+                words = words.say(", in a thread");
+            }
+            None => {}
         }
         if let Some(krate) = &self.needed_by {
             words = words.say(", which ").quote(krate).say(" needs");

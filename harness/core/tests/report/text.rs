@@ -524,6 +524,11 @@ fn the_place_to_blame() {
         ),
         (&[harness], iteration, "the workload `pages`"),
         (&[harness], None, "a function that is not known"),
+        (
+            &[harness],
+            thread,
+            "a function that is not known, in a thread",
+        ),
         (&[("mystery", "")], None, "mystery"),
     ] {
         let finding = blamed_from(frames, origin);

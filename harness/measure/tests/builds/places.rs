@@ -2,17 +2,17 @@
 //!
 //! By default, only the program itself is built in several ways, because all that it depends on
 //! takes minutes. With `PLIMSOLL_TEST_PLACES=all`, everything is built, with the settings that
-//! people have in their profiles.
+//! people have in their profiles; with names, such as `thin LTO,mold`, in these ways.
 
 use std::fs;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use plimsoll_core::Lacks;
 use plimsoll_core::blame::Origin;
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::{Finding, Report, json};
+use plimsoll_core::{Frame, Lacks};
 
 use super::built::{build_as_all_do, shared};
 use super::{RELEASE, cargo, executable, ran, without_variables, wrapper, write};
@@ -20,7 +20,7 @@ use super::{RELEASE, cargo, executable, ran, without_variables, wrapper, write};
 const LEAKS: &str = include_str!("places/leaks.rs");
 const SCENARIOS: [&str; 3] = ["map", "task", "tls"];
 
-/// Builds everything.
+/// Builds everything, in all ways or in those with these names.
 const ALL: &str = "PLIMSOLL_TEST_PLACES";
 
 /// What a report knows of the place.
@@ -28,13 +28,15 @@ const ALL: &str = "PLIMSOLL_TEST_PLACES";
 enum Known {
     /// The line of the workload.
     Line,
-    /// That it is in the workload, and why the line is missing.
+    /// That it is in the workload or which of its functions it is, and why the line is missing.
     Workload(Lacks),
     /// Only why nothing is known.
     Nothing(Lacks),
+    /// Nothing is measured, and the test says so.
+    Unmeasured,
 }
 
-use Known::{Line, Nothing, Workload};
+use Known::{Line, Nothing, Unmeasured, Workload};
 
 /// Names, flags for the program's own crate, and what is known then.
 const OWN: [(&str, &str, Known); 4] = [
@@ -54,7 +56,7 @@ const OWN: [(&str, &str, Known); 4] = [
 
 /// Names, cargo's variables for the release profile, flags for all crates, and what is known.
 const EVERY: [(&str, &str, &str, Known); 19] = [
-    ("dev", "dev", "", Line),
+    ("dev", "", "", Line),
     ("release", "", "", Workload(Lacks::DebugInfo)),
     ("release with lines", LINES, "", Line),
     (
@@ -105,7 +107,12 @@ const EVERY: [(&str, &str, &str, Known); 19] = [
     ("bfd", LINES, "-Clink-arg=-fuse-ld=bfd", Line),
     ("lld", LINES, "-Clink-arg=-fuse-ld=lld", Line),
     ("mold", LINES, "-Clink-arg=-fuse-ld=mold", Line),
-    ("crt-static", LINES, "-Ctarget-feature=+crt-static", Line),
+    (
+        "crt-static",
+        LINES,
+        "-Ctarget-feature=+crt-static",
+        Unmeasured,
+    ),
     ("frame pointers", LINES, "-Cforce-frame-pointers=yes", Line),
     ("coverage", LINES, "-Cinstrument-coverage", Line),
 ];
@@ -129,30 +136,30 @@ fn places_are_right_or_say_what_is_missing() {
     write(&dir.join("Cargo.toml"), &manifest);
     fs::copy(package.join("../../Cargo.lock"), dir.join("Cargo.lock")).unwrap();
     ran(build(&dir, &shared).args(["update", "--quiet", "--workspace", "--offline"]));
-    let mut wrong = Vec::new();
-    if std::env::var_os(ALL).is_none() {
-        for (name, flags, known) in OWN {
-            let mut command = test(&dir, &shared.join("target"));
-            command.env("CARGO_INCREMENTAL", "0").env(
-                "RUSTC_WORKSPACE_WRAPPER",
-                wrapper(&dir, name, &format!("{RELEASE} {flags}")),
-            );
-            wrong.extend(measured(&dir, name, command, known));
-        }
-    } else {
+    let (mut wrong, mut skipped) = (Vec::new(), Vec::new());
+    if let Ok(asked) = std::env::var(ALL) {
+        let asked: Vec<&str> = asked.split(',').collect();
+        let is_asked = |name: &str| asked == ["all"] || asked.contains(&name);
+        let unknown = |asked: &&&str| !EVERY.iter().any(|(name, ..)| name == *asked);
+        let unknown: Vec<&&str> = asked.iter().filter(unknown).collect();
+        assert!(
+            asked == ["all"] || unknown.is_empty(),
+            "no build is named {unknown:?}"
+        );
         // Procedural macros are built once.
         let target = dir.join("target");
-        for (name, settings, flags, known) in EVERY {
+        for (name, settings, flags, known) in EVERY.into_iter().filter(|(name, ..)| is_asked(name))
+        {
             if !links(flags) {
-                println!("!!! SKIPPED: {name}: the linker is missing");
+                skipped.push(name);
                 continue;
             }
             let mut command = test(&dir, &target);
-            if settings != "dev" {
-                command.arg("--release");
-                for (key, value) in settings.split(' ').filter_map(|set| set.split_once('=')) {
-                    command.env(format!("CARGO_PROFILE_RELEASE_{key}"), value);
-                }
+            let set = settings.split(' ').filter_map(|set| set.split_once('='));
+            let set = set.map(|(key, value)| (format!("CARGO_PROFILE_RELEASE_{key}"), value));
+            let set: Vec<(String, &str)> = set.collect();
+            if name != "dev" {
+                command.arg("--release").envs(set.iter().cloned());
             }
             if !flags.is_empty() {
                 // Not for procedural macros.
@@ -160,12 +167,21 @@ fn places_are_right_or_say_what_is_missing() {
                     .args(["--target", env!("PLIMSOLL_TARGET")])
                     .env("RUSTFLAGS", flags);
             }
-            wrong.extend(measured(&dir, name, command, known));
+            wrong.extend(measured(&dir, name, command, &set, known));
         }
         // Some gigabytes.
         fs::remove_dir_all(target).unwrap();
+    } else {
+        for (name, flags, known) in OWN {
+            let mut command = test(&dir, &shared.join("target"));
+            let wrapper = wrapper(&dir, name, &format!("{RELEASE} {flags}"));
+            command.env("CARGO_INCREMENTAL", "0");
+            command.env("RUSTC_WORKSPACE_WRAPPER", wrapper);
+            wrong.extend(measured(&dir, name, command, &[], known));
+        }
     }
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+    assert!(skipped.is_empty(), "`.ci/install builds`: {skipped:?}");
 }
 
 fn build(dir: &Path, target: &Path) -> Command {
@@ -203,14 +219,23 @@ fn links(flags: &str) -> bool {
         .is_ok()
 }
 
-/// Builds the program and runs it. Returns what is not as expected.
-fn measured(dir: &Path, build: &str, mut command: Command, known: Known) -> Vec<String> {
+/// Builds the program and runs it with the variables that cargo would pass on. Returns what is not
+/// as expected.
+#[expect(clippy::print_stdout, reason = "each build takes a minute or more")]
+fn measured(
+    dir: &Path,
+    build: &str,
+    mut command: Command,
+    settings: &[(String, &str)],
+    known: Known,
+) -> Vec<String> {
     // In its place, because its debug information may be beside it.
     let program = executable(&ran(&mut command));
     let mut run = Command::new(&program);
     without_variables(&mut run);
     let output = run
         .current_dir(dir)
+        .envs(settings.iter().cloned())
         .env("CARGO_MANIFEST_DIR", dir)
         .env("PLIMSOLL_BUDGET", "60s")
         .env("PLIMSOLL_MAX_ITERATIONS", "2000")
@@ -218,6 +243,14 @@ fn measured(dir: &Path, build: &str, mut command: Command, known: Known) -> Vec<
         .output()
         .unwrap();
     let mut wrong = Vec::new();
+    if known == Unmeasured {
+        let said = String::from_utf8_lossy(&output.stdout);
+        let reason = "in programs linked to glibc dynamically";
+        if !output.status.success() || said.matches(reason).count() != SCENARIOS.len() {
+            wrong.push(format!("{build}: {said}"));
+        }
+        return wrong;
+    }
     for scenario in SCENARIOS {
         let report = report(&program, scenario);
         let problems = problems(&report, scenario, known);
@@ -306,12 +339,14 @@ fn problems(report: &Report, scenario: &str, known: Known) -> Vec<String> {
         }
         let of_workload = blame.origin == Some(Origin::Workload(scenario.to_owned()));
         let own = blame.caller.as_ref().or(blame.at.as_ref());
-        let own = own.filter(|own| is_own(own.file.as_deref()));
-        let line = own.and_then(|own| own.line);
-        let found = match finding.lacks {
-            None if line.is_some_and(|line| lines_of(scenario).contains(&line)) => Some(Line),
-            Some(lacks) if of_workload && own.is_none() => Some(Workload(lacks)),
-            Some(lacks) if own.is_none() => Some(Nothing(lacks)),
+        let is_of_workload = |own: &Frame| own.function.starts_with(&format!("leaks::{scenario}"));
+        let own = own.filter(|own| is_of_workload(own));
+        let line = own.filter(|own| is_own(own.file.as_deref()));
+        let line = line.and_then(|own| own.line);
+        let found = match (finding.lacks, line) {
+            (None, Some(line)) if lines_of(scenario).contains(&line) => Some(Line),
+            (Some(lacks), None) if of_workload || own.is_some() => Some(Workload(lacks)),
+            (Some(lacks), None) => Some(Nothing(lacks)),
             _ => None,
         };
         check(
