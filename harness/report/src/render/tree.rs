@@ -421,18 +421,17 @@ fn chain<'a>(name: &'a str, mut node: &Node<'a>, least: Least) -> Chain<'a> {
 }
 
 impl Chain<'_> {
-    /// Returns its parts, with the frames that tell at least so much. Frames at a fork are listed
-    /// as well: the first of a branch, and the last before branches.
+    /// Returns its parts, with the frames that tell at least so much. Where there is room, frames
+    /// at a fork are listed as well: the first of a branch, and the last before branches.
     fn parts(&self, least: Telling, is_branch: bool) -> Vec<Part> {
         let last = self.names.len() - 1;
         let has_branches = !self.callees.is_empty() || self.thin.count > 0;
         let is_at_fork = |at| at == 0 && is_branch || at == last && has_branches;
+        let has_room = least < Telling::Most;
         let frames = self.names.iter().zip(&self.telling).enumerate();
-        parts(
-            frames.map(|(at, (name, telling))| {
-                *telling >= least || is_at_fork(at) && !is_plumbing(name)
-            }),
-        )
+        parts(frames.map(|(at, (name, telling))| {
+            *telling >= least || has_room && is_at_fork(at) && !is_plumbing(name)
+        }))
     }
 }
 

@@ -246,7 +246,7 @@ fn branches_inside_plumbing_are_all_there() {
 #[test]
 fn a_side_branch_keeps_the_readers_frames() {
     let mut stacks = vec![("jobs::main jobs::wide".to_owned(), 1_000.0)];
-    stacks.extend((0..9).map(|n| {
+    stacks.extend((0..7).map(|n| {
         let calls: Vec<String> = (0..9).map(|call| format!("hyper::{n}::f{call}")).collect();
         let calls = calls.join(" ");
         (
@@ -281,13 +281,13 @@ fn a_side_branch_keeps_the_readers_frames() {
                                › hyper::1::f7
                                › hyper::1::f8
     ");
-    // Too much for all of it, and for the frames between.
+    // Too much for the frames next to the reader's, but not for hers.
     let text = collapsed(&["jobs"], &stacks);
     assert!(!text.contains("thinner"), "{text}");
-    for n in 0..9 {
+    for n in 0..7 {
         let is_there = |name: &str| text.contains(name);
-        let is_branch = is_there(&format!("hyper::{n}::f0"));
-        assert_eq!(is_there(&format!("jobs::keep{n}")), is_branch, "{text}");
+        assert!(is_there(&format!("jobs::keep{n}")), "{text}");
+        assert!(!is_there(&format!("hyper::{n}::f7")), "{text}");
     }
 }
 
