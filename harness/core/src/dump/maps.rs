@@ -1,6 +1,6 @@
 use std::fmt;
 
-use super::parse::{decimal, hexadecimal};
+use super::digits::{decimal, hexadecimal};
 
 /// The mappings of the process, as `/proc/self/maps` listed them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

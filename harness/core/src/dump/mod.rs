@@ -37,6 +37,7 @@
 //! objects of 8 bytes jemalloc prints 9,997. With `prof_unbias:false` they are exact.
 
 mod births;
+mod digits;
 mod error;
 mod interval;
 mod maps;
