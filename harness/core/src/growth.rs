@@ -132,6 +132,47 @@ impl Growth {
         }
     }
 
+    /// Returns the sum of the levels of several stacks, and its growth. In an exact profile the
+    /// growth is the sum of each stack's growth, so that the steps of one stack are no noise of
+    /// the sum.
+    pub(crate) fn together<'s>(
+        iterations: &[u64],
+        parts: impl Iterator<Item = &'s Series>,
+    ) -> (Series, Growth) {
+        let mut sum = Series::default();
+        let mut growth: Option<Growth> = None;
+        for part in parts {
+            sum.merge(part);
+            let own = Growth::of(iterations, part);
+            growth = Some(growth.map_or(own, |growth| growth.plus(&own)));
+        }
+        let growth = growth.filter(|_| sum.interval().is_exact());
+        let growth = growth.unwrap_or_else(|| Growth::of(iterations, &sum));
+        (sum, growth)
+    }
+
+    fn plus(&self, other: &Growth) -> Growth {
+        let quantity = |one: &Quantity, other: &Quantity| Quantity {
+            rate: one.rate + other.rate,
+            bound: one.bound + other.bound,
+            error: one.error + other.error,
+            law: match (one.rising, other.rising) {
+                (true, false) => one.law,
+                (false, true) => other.law,
+                _ => one.law.max(other.law),
+            },
+            rising: one.rising || other.rising,
+            is_anew: [one, other].iter().all(|one| one.is_anew || !one.rising),
+            findable: one.findable + other.findable,
+            findable_anew: one.findable_anew + other.findable_anew,
+        };
+        Growth {
+            objects: quantity(&self.objects, &other.objects),
+            bytes: quantity(&self.bytes, &other.bytes),
+            objects_swell: self.objects_swell || other.objects_swell,
+        }
+    }
+
     fn on_ladder(iterations: &[u64], series: &Series) -> Growth {
         let asked = Asked::of(iterations, series);
         let objects = Quantity::together(&asked.views(Unit::Objects, true));

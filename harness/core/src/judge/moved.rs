@@ -20,12 +20,12 @@
 
 use std::collections::BTreeSet;
 
-use super::subjects::{Agreed, Measured, Of};
+use super::subjects::{Agreed, Measured, Move, Of};
 use super::{Observed, Policy, SAMPLED_ERRORS};
 use crate::baseline::{AllowanceSubject, Baseline, StackPattern};
 use crate::dump::SampleInterval;
 use crate::fold::may_be_one;
-use crate::growth::{Growth, Quantity};
+use crate::growth::Growth;
 use crate::{FoldedStack, Rate, Series};
 
 /// Frames from the leaf that must be equal for a stack to count as moved, whatever calls them.
@@ -33,30 +33,6 @@ const MOVED_FRAMES: usize = 3;
 
 /// By how much a rate in a file may have been rounded up.
 const ROUNDED: f64 = 0.001;
-
-/// Stacks that use allowances of other stacks.
-#[derive(Debug)]
-pub(super) struct Move<'a> {
-    /// The stacks, in order.
-    pub(super) stacks: Vec<&'a FoldedStack>,
-    /// The places of the allowances in the baseline, in its order.
-    pub(super) allowances: Vec<usize>,
-    /// Whether it is one stack and one allowance, and the stack has lost no frames with their
-    /// names.
-    is_whole: bool,
-}
-
-impl Move<'_> {
-    /// Returns the stack that was accepted, if the stack that grows may take its place in the
-    /// file.
-    pub(super) fn from(&self, baseline: &Baseline) -> Option<FoldedStack> {
-        let index = self.allowances.first().filter(|_| self.is_whole)?;
-        match &baseline.allowances[*index].subject {
-            AllowanceSubject::Stack(old) => Some(old.shown()),
-            AllowanceSubject::Resource(_) => None,
-        }
-    }
-}
 
 /// A stack that grows and that no allowance matches.
 struct Grown<'s, 'a> {
@@ -220,7 +196,7 @@ impl Unmatched {
     ) {
         let is_same = |(stacks, allowances): &Places| {
             let parts = stacks.iter().map(|at| grown[*at].series);
-            let (sum, growth) = together(iterations, parts);
+            let (sum, growth) = Growth::together(iterations, parts);
             let agreed = allowances.iter().flat_map(|place| &idle[*place].agreed.0);
             let agreed = Agreed(agreed.copied().collect());
             let rate = Measure::of(&growth, sum.interval());
@@ -262,47 +238,6 @@ impl Unmatched {
             }
         }
         (stacks, allowances)
-    }
-}
-
-/// Returns the sum of the levels of several stacks, and its growth. In an exact profile the
-/// growth is the sum of each stack's growth, so that the steps of one stack are no noise of
-/// the sum.
-pub(super) fn together<'s>(
-    iterations: &[u64],
-    parts: impl Iterator<Item = &'s Series>,
-) -> (Series, Growth) {
-    let mut sum = Series::default();
-    let mut growth: Option<Growth> = None;
-    for part in parts {
-        sum.merge(part);
-        let own = Growth::of(iterations, part);
-        growth = Some(growth.map_or(own, |growth| both(&growth, &own)));
-    }
-    let growth = growth.filter(|_| sum.interval().is_exact());
-    let growth = growth.unwrap_or_else(|| Growth::of(iterations, &sum));
-    (sum, growth)
-}
-
-fn both(one: &Growth, other: &Growth) -> Growth {
-    let quantity = |one: &Quantity, other: &Quantity| Quantity {
-        rate: one.rate + other.rate,
-        bound: one.bound + other.bound,
-        error: one.error + other.error,
-        law: match (one.rising, other.rising) {
-            (true, false) => one.law,
-            (false, true) => other.law,
-            _ => one.law.max(other.law),
-        },
-        rising: one.rising || other.rising,
-        is_anew: [one, other].iter().all(|one| one.is_anew || !one.rising),
-        findable: one.findable + other.findable,
-        findable_anew: one.findable_anew + other.findable_anew,
-    };
-    Growth {
-        objects: quantity(&one.objects, &other.objects),
-        bytes: quantity(&one.bytes, &other.bytes),
-        objects_swell: one.objects_swell || other.objects_swell,
     }
 }
 

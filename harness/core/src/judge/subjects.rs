@@ -5,7 +5,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::moved::{self, Move};
 use super::{Observed, SAMPLED_ERRORS, SAMPLED_SLACK, Verdict};
 use crate::baseline::{Allowance, AllowanceSubject, Baseline, Date};
 use crate::dump::SampleInterval;
@@ -36,6 +35,30 @@ pub(super) enum Of<'a> {
         stacks: usize,
     },
     Resource(Resource),
+}
+
+/// Stacks that use allowances of other stacks.
+#[derive(Debug)]
+pub(super) struct Move<'a> {
+    /// The stacks, in order.
+    pub(super) stacks: Vec<&'a FoldedStack>,
+    /// The places of the allowances in the baseline, in its order.
+    pub(super) allowances: Vec<usize>,
+    /// Whether it is one stack and one allowance, and the stack has lost no frames with their
+    /// names.
+    pub(super) is_whole: bool,
+}
+
+impl Move<'_> {
+    /// Returns the stack that was accepted, if the stack that grows may take its place in the
+    /// file.
+    fn from(&self, baseline: &Baseline) -> Option<FoldedStack> {
+        let index = self.allowances.first().filter(|_| self.is_whole)?;
+        match &baseline.allowances[*index].subject {
+            AllowanceSubject::Stack(old) => Some(old.shown()),
+            AllowanceSubject::Resource(_) => None,
+        }
+    }
 }
 
 /// The allowances that a subject falls under, with their places in the baseline. Mostly there
@@ -293,7 +316,7 @@ pub(super) fn of<'a>(
     }
     for one in moves {
         let parts = one.stacks.iter().map(|stack| &observed.stacks[*stack]);
-        let (series, growth) = moved::together(&observed.iterations, parts);
+        let (series, growth) = Growth::together(&observed.iterations, parts);
         subjects.push(Measured {
             of: Of::Moved(one.stacks.clone(), one.from(baseline)),
             iterations: &observed.iterations,

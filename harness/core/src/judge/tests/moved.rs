@@ -135,7 +135,7 @@ fn a_moved_stack_that_grows_faster_is_another_leak() {
 fn rates_and_errors_of_stacks_add_up() {
     let iterations: Vec<u64> = (0..41).map(rung).collect();
     let parts = [noisy(10, 5, 32), noisy(20, 7, 64)];
-    let (_, sum) = crate::judge::moved::together(&iterations, parts.iter());
+    let (_, sum) = Growth::together(&iterations, parts.iter());
     let [one, other] = parts.map(|part| Growth::of(&iterations, &part));
     assert!(one.objects.error > 0.0 && other.objects.error > 0.0);
     for of in [
