@@ -197,7 +197,10 @@ fn unpacked(input: &mut dyn BufRead, limits: Limits, layers: usize) -> Result<Pr
             self::unpacked(&mut limited, limits, layers + 1)
         }
         Format::Heap => heap::read(&mut whole, None),
-        Format::Symbols => symbols::read(&mut whole),
+        Format::Symbols => {
+            let symbols = symbols::read(&mut whole)?;
+            heap::read(&mut whole, Some(&symbols))
+        }
         Format::Folded => folded::read(&mut whole),
         Format::Pprof => pprof::read(&mut whole),
     }

@@ -19,8 +19,7 @@ use std::io::BufRead;
 
 use plimsoll_core::{Avma, SourceFrame};
 
-use super::{ReadError, heap, next_line, quoted};
-use crate::Profile;
+use super::{ReadError, next_line, quoted};
 use crate::profile::MAX_FUNCTIONS;
 
 /// Names by address.
@@ -43,7 +42,7 @@ impl Symbols {
     }
 }
 
-pub(super) fn read(input: &mut dyn BufRead) -> Result<Profile, ReadError> {
+pub(super) fn read(input: &mut dyn BufRead) -> Result<Symbols, ReadError> {
     let mut symbols = Symbols::default();
     let mut line = Vec::new();
     let mut number = 0;
@@ -89,5 +88,5 @@ pub(super) fn read(input: &mut dyn BufRead) -> Result<Profile, ReadError> {
         return Err(ReadError::text(number, expected, quoted(&line)));
     }
     symbols.lines = number;
-    heap::read(input, Some(&symbols))
+    Ok(symbols)
 }
