@@ -5,7 +5,6 @@ use plimsoll_core::baseline::{Allowance, is_twice_the_need, round_up};
 use plimsoll_core::judge::Verdict;
 
 use super::shelf::{Content, Entry, Filed, Folder, Shelf};
-use super::text::{rate, subject};
 use plimsoll_desk::out::safe_line;
 use plimsoll_desk::project::shown;
 
@@ -162,7 +161,7 @@ impl At<'_> {
             "hint: fix the growth, or accept it again after a run: `{} --expires YYYY-MM-DD`",
             self.accept()
         ));
-        let what = format!("the allowance of {} has expired", subject(entry));
+        let what = format!("the allowance of {} has expired", entry.subject());
         Some(self.problem(Level::Error, "expired", Some(entry.line()), &what, &more))
     }
 
@@ -177,7 +176,7 @@ impl At<'_> {
                 "a reviewer cannot know why this growth is accepted",
             ),
         };
-        let what = format!("the allowance of {} has no reason", subject(entry));
+        let what = format!("the allowance of {} has no reason", entry.subject());
         let hint = "hint: write `reason = \"…\"` below it".to_owned();
         Some(self.problem(
             level,
@@ -195,7 +194,7 @@ impl At<'_> {
             Some(Verdict::Regressed) => format!("{} review {}", self.name, self.file.scenario),
             _ => self.accept(),
         };
-        let what = format!("the allowance of {} is no longer needed", subject(entry));
+        let what = format!("the allowance of {} is no longer needed", entry.subject());
         let hint = format!("hint: remove it with `{command}`");
         Some(self.problem(Level::Warning, "stale", Some(entry.line()), &what, &[hint]))
     }
@@ -207,10 +206,9 @@ impl At<'_> {
             return None;
         }
         let needed = need.rate + need.error;
-        let of = subject(entry);
+        let of = entry.subject();
         let what = format!("the allowance of {of} is more than twice what it needs");
-        let rate = |value| rate(&entry.allowance.subject, value);
-        let (allows, needs) = (rate(allowed), rate(needed));
+        let (allows, needs) = (entry.said(allowed), entry.said(needed));
         let found = format!("it allows {allows}, the newest run needed {needs}");
         let (enough, accept) = (written(entry, needed), self.accept());
         let hint = format!("hint: `{enough}` is enough; `{accept} --lower` writes it");

@@ -6,13 +6,15 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use plimsoll_core::Rate;
 use plimsoll_core::accept::needs;
 use plimsoll_core::baseline::{
-    self, Allowance, AllowanceLines, Baseline, Date, MeasuredWith, Need,
+    self, Allowance, AllowanceLines, AllowanceSubject, Baseline, Date, MeasuredWith, Need,
 };
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::layout;
 use plimsoll_core::report::Report;
+use plimsoll_core::report::units::{bytes, objects};
 
 use super::age::Ages;
 use crate::config;
@@ -82,6 +84,22 @@ pub(super) struct Entry {
 }
 
 impl Entry {
+    /// Returns the leaf of the stack, or the resource.
+    pub(super) fn subject(&self) -> String {
+        match &self.allowance.subject {
+            AllowanceSubject::Stack(pattern) => safe_line(pattern.shown().leaf()),
+            AllowanceSubject::Resource(resource) => resource.many().to_owned(),
+        }
+    }
+
+    /// Returns a rate of the subject in words, such as `96 B, 1.00 objects`.
+    pub(super) fn said(&self, rate: Rate) -> String {
+        match self.allowance.subject.resource() {
+            Some(word) => format!("{} {word}", objects(rate.objects)),
+            None => format!("{}, {} objects", bytes(rate.bytes), objects(rate.objects)),
+        }
+    }
+
     pub(super) fn line(&self) -> usize {
         self.lines.first().map_or(1, |lines| *lines.start())
     }

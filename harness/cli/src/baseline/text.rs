@@ -1,7 +1,7 @@
 //! The output of `list` and `show` as text.
 
 use plimsoll_core::baseline::AllowanceSubject;
-use plimsoll_core::report::units::{bytes, give_or_take, objects, plural};
+use plimsoll_core::report::units::{bytes, give_or_take, plural};
 use plimsoll_core::{Per, Rate};
 
 use super::rules::{Level, Problem};
@@ -19,7 +19,7 @@ pub(super) fn list(shelf: &Shelf, out: &Out) -> String {
             }
             AllowanceSubject::Resource(_) => String::new(),
         };
-        format!("  {}{frames}\n", out.paint(Paint::Bold, &subject(entry)))
+        format!("  {}{frames}\n", out.paint(Paint::Bold, &entry.subject()))
     });
     page += &summary(shelf, &[]);
     page
@@ -29,7 +29,7 @@ pub(super) fn list(shelf: &Shelf, out: &Out) -> String {
 pub(super) fn show(shelf: &Shelf, out: &Out) -> String {
     pages(shelf, |entry| {
         let AllowanceSubject::Stack(pattern) = &entry.allowance.subject else {
-            return format!("  {}\n", out.paint(Paint::Bold, &subject(entry)));
+            return format!("  {}\n", out.paint(Paint::Bold, &entry.subject()));
         };
         let frames = pattern.frames().iter().rev().enumerate();
         frames
@@ -89,7 +89,7 @@ fn about(entry: &Entry, content: &Content, shelf: &Shelf) -> String {
     let per = measured.map_or(&Per::Iteration, |measured| &measured.per);
     let mut lines = vec![format!(
         "allows {} per {}, {}",
-        rate(&allowance.subject, allowance.rate),
+        entry.said(allowance.rate),
         per.one(),
         allowance.law
     )];
@@ -99,7 +99,7 @@ fn about(entry: &Entry, content: &Content, shelf: &Shelf) -> String {
         Some(need) => {
             let is_exact = need.error == Rate::default();
             let off = (!is_exact).then_some(need.error.bytes);
-            let needs = rate(&allowance.subject, need.rate);
+            let needs = entry.said(need.rate);
             format!("needs {needs}{}", give_or_take(off, bytes))
         }
     });
@@ -128,22 +128,6 @@ fn about(entry: &Entry, content: &Content, shelf: &Shelf) -> String {
 
 fn number_of_days(days: i64) -> String {
     plural(days.unsigned_abs(), "day", "days")
-}
-
-/// Returns the leaf of a stack, or the resource.
-pub(super) fn subject(entry: &Entry) -> String {
-    match &entry.allowance.subject {
-        AllowanceSubject::Stack(pattern) => safe_line(pattern.shown().leaf()),
-        AllowanceSubject::Resource(resource) => resource.many().to_owned(),
-    }
-}
-
-/// Returns a rate such as `96 B, 1.00 objects`.
-pub(super) fn rate(subject: &AllowanceSubject, rate: Rate) -> String {
-    match subject.resource() {
-        Some(word) => format!("{} {word}", objects(rate.objects)),
-        None => format!("{}, {} objects", bytes(rate.bytes), objects(rate.objects)),
-    }
 }
 
 /// Returns a summary such as `2 baselines, 3 allowances: 1 error, 2 warnings`.
