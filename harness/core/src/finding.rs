@@ -42,6 +42,10 @@ pub struct Finding {
     /// missing that the program could tell. Reports of older versions do not have this key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lacks: Option<Lacks>,
+    /// How it grows with time, if it grows with that and not with iterations. Reports of older
+    /// versions do not have this key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clock: Option<Clock>,
     /// The rate that the baseline allows.
     pub allowed: Rate,
     /// Its relation to the baseline.
@@ -70,6 +74,27 @@ pub struct Survivors {
     pub allocated: Option<u64>,
     /// What is left of it at the last rung. An estimate if the profile is sampled.
     pub alive: Tally,
+}
+
+/// Growth with time, whatever the iterations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Clock {
+    /// What stays, per second.
+    pub per_second: Rate,
+    /// How long it was followed, in whole seconds: from the first rung on.
+    pub followed: u64,
+}
+
+impl Clock {
+    /// For how long growth with time must be followed to count as growth that does not end, in
+    /// seconds. What forgets its entries within this time has stopped growing by then.
+    pub const LONG: u64 = 120;
+
+    /// Returns whether it was followed for long enough to count as growth that does not end.
+    pub fn is_long(&self) -> bool {
+        self.followed >= Clock::LONG
+    }
 }
 
 impl Finding {

@@ -537,6 +537,7 @@ fn unused(allowance: &Allowance, expired: bool) -> Finding {
         frames: Vec::new(),
         blame: None,
         lacks: None,
+        clock: None,
         rate: Rate::default(),
         error: Rate::default(),
         law: allowance.law,

@@ -16,7 +16,7 @@ pub const RUNGS_PER_OCTAVE: usize = 4;
 pub const RISING_OCTAVES: usize = 3;
 
 /// Rungs that are needed to see a stack rise: three octaves, in four phases.
-pub(crate) const RUNGS_TO_RISE: usize = (RISING_OCTAVES + 1) * RUNGS_PER_OCTAVE;
+pub const RUNGS_TO_RISE: usize = (RISING_OCTAVES + 1) * RUNGS_PER_OCTAVE;
 
 /// Iterations at the first rung.
 const FIRST_RUNG: u64 = 16;

@@ -169,6 +169,7 @@ impl Measured<'_> {
             frames: Vec::new(),
             blame: None,
             lacks: None,
+            clock: None,
             rate: self.growth.rate(),
             error: self.growth.error(),
             law: self.growth.law(),

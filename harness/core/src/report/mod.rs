@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::dump::SampleInterval;
 use crate::finding::each_stack_once;
-pub use crate::finding::{Finding, Standing, Subject, Survivors};
+pub use crate::finding::{Clock, Finding, Standing, Subject, Survivors};
 use crate::growth::Growth;
 use crate::judge::{Observed, iterations_to_settle};
 use crate::required::required;
@@ -184,7 +184,7 @@ pub struct BuilderSetting {
 }
 
 /// One rung of the ladder.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rung {
     /// Iterations done.

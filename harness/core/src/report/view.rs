@@ -87,10 +87,11 @@ impl Report {
                 if let [cause] = self.causes(&unsure).as_slice() {
                     place = cause.place();
                 }
-                said(match unsure.as_slice() {
-                    [] => "too little was measured to tell".to_owned(),
-                    unsure => unsure_words(unsure),
-                })
+                match unsure.as_slice() {
+                    [] => said("too little was measured to tell".to_owned()),
+                    unsure if are_by_clock(unsure) => self.with_time(unsure),
+                    unsure => said(unsure_words(unsure)),
+                }
             }
             Verdict::Regressed => {
                 if let [cause] = self.causes(&self.growing()).as_slice() {
@@ -161,13 +162,8 @@ impl Report {
                     .say(format!(" ({})", cause.allowed())),
             ),
             _ => {
-                let sum = Sum::of(self, &growing).short();
                 let words = Words::default().say(format!("{}, ", keeps(&growing, "keep")));
-                Some(
-                    words
-                        .stress(sum)
-                        .say(format!(" per {} together", self.per.one())),
-                )
+                Some(words.join(self.together(&growing)))
             }
         };
         let unused = self.past().len() - growing.len();
@@ -178,6 +174,29 @@ impl Report {
             (None, Some(expired)) => Words::default().say(expired),
             (None, None) => Words::default().say("regressed"),
         }
+    }
+
+    /// Returns `+96 B per iteration together`; per second, if all of it grows with time.
+    fn together(&self, growing: &[&Finding]) -> Words {
+        let (sum, per) = match are_by_clock(growing) {
+            true => (Sum::per_second(growing), Per::Second.one()),
+            false => (Sum::of(self, growing), self.per.one()),
+        };
+        let words = Words::default().stress(sum.short());
+        words.say(format!(" per {per} together"))
+    }
+
+    /// Returns what is said first of growth with time of which nobody knows whether it ends.
+    fn with_time(&self, unsure: &[&Finding]) -> Words {
+        let words = match self.causes(unsure).as_slice() {
+            [cause] => Words::default().say("grows by ").join(cause.gains()),
+            _ => {
+                let grow = if is_one(unsure) { "grows" } else { "grow" };
+                let words = Words::default().say(format!("{} {grow} by ", counted(unsure, "")));
+                words.join(self.together(unsure))
+            }
+        };
+        words.say("; it was not followed for long enough to tell whether that ends")
     }
 
     /// Returns `(65,536 iterations, every allocation counted)`, or nothing if nothing was
@@ -228,10 +247,12 @@ impl Report {
     }
 
     /// Returns the growth that the run has to find. `None` for a server, of which a dump shows
-    /// what it shows.
+    /// what it shows, and if all that is not decided grows with time.
     pub fn to_be_found(&self) -> Option<String> {
         let iterations = self.per.count(self.threshold.iterations);
-        let is_asked = self.per.is_iteration();
+        let unsure = self.unsure();
+        let is_by_clock = !unsure.is_empty() && are_by_clock(&unsure);
+        let is_asked = self.per.is_iteration() && !is_by_clock;
         is_asked.then(|| format!("1 object or 8 B per {iterations}"))
     }
 
@@ -639,6 +660,11 @@ pub(super) fn unsure_words(findings: &[&Finding]) -> String {
     }
     let their = if is_one { "its" } else { "their" };
     format!("{counted} cannot be told from {their} own fluctuation")
+}
+
+/// Returns whether all of them grow with time, and not with iterations.
+pub(super) fn are_by_clock(findings: &[&Finding]) -> bool {
+    findings.iter().all(|finding| finding.clock.is_some())
 }
 
 /// Returns why the ladder ended, unless enough was seen or something failed.

@@ -84,6 +84,7 @@ pub(crate) fn finding(stack: &str, rate: Rate) -> Finding {
         frames: frames.collect(),
         blame: None,
         lacks: None,
+        clock: None,
         subject: Subject::Stack(FoldedStack(names)),
         rate,
         error: Rate::default(),

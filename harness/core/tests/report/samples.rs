@@ -6,8 +6,8 @@ use plimsoll_core::judge::{Policy, Verdict};
 use plimsoll_core::report::LadderEnd::{Budget, Descriptors, Iterations, Memory, Settled, Threads};
 use plimsoll_core::report::Standing::{Allowed, Exceeded, Expired, Moved, New, Stale};
 use plimsoll_core::report::{
-    BuilderSetting, Check, CheckOutcome, Compared, Completeness, Failure, Finding, LadderEnd,
-    Measured, Rarest, Report, Run, Rung, StackGrowth, Subject, Survivors, Threshold,
+    BuilderSetting, Check, CheckOutcome, Clock, Compared, Completeness, Failure, Finding,
+    LadderEnd, Measured, Rarest, Report, Run, Rung, StackGrowth, Subject, Survivors, Threshold,
 };
 use plimsoll_core::{FoldedStack, Frame, Lacks, Law, Per, Rate, Resource, Tally};
 use proptest::collection::vec;
@@ -280,6 +280,7 @@ prop_compose! {
         frames in vec(any_frame(), 0..12),
         blame in option::of(any_blame()),
         lacks in option::of(one_of(&[Lacks::SplitFiles, Lacks::DebugInfo, Lacks::Stripped])),
+        clock in option::of(drawn!(Clock { per_second: rate(), followed: any::<u64>() })),
         [rate, error, allowed] in [rate(), rate(), rate()],
         [law, objects_law, bytes_law] in [any_law(), any_law(), any_law()],
         moved_from in option::of(folded()),
@@ -290,8 +291,8 @@ prop_compose! {
         }), 0..4),
     ) -> Finding {
         Finding {
-            verdict, subject, frames, blame, lacks, rate, error, law, objects_law, bytes_law, allowed, standing,
-            moved_from, reason, levels, survivors,
+            verdict, subject, frames, blame, lacks, clock, rate, error, law, objects_law, bytes_law, allowed,
+            standing, moved_from, reason, levels, survivors,
         }
     }
 }

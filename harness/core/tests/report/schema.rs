@@ -87,8 +87,8 @@ fn the_schema_is_strict_and_described() {
                 .filter_map(Value::as_str);
             let came_later = |key: &str| {
                 [
-                    "builder", "per", "rarest", "own", "enough", "blame", "lacks", "by", "origin",
-                    "selected",
+                    "builder", "per", "rarest", "own", "enough", "blame", "lacks", "clock", "by",
+                    "origin", "selected",
                 ]
                 .contains(&key)
                     || key == "error" && at.ends_with("$defs/growth")

@@ -6,8 +6,8 @@ use plimsoll_core::fold::{Origin, Trace};
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::text::{Style, one_line, render};
 use plimsoll_core::report::{
-    BASELINE, Check, CheckOutcome, Failure, Finding, LadderEnd, Rarest, Report, Standing, Subject,
-    Threshold,
+    BASELINE, BuilderSetting, Check, CheckOutcome, Clock, Failure, Finding, LadderEnd, Rarest,
+    Report, Standing, Subject, Threshold,
 };
 use plimsoll_core::{Law, Rate, Resource};
 use proptest::prelude::*;
@@ -195,6 +195,76 @@ fn many_stacks_keep_growing() {
     report.completeness.truncated_stacks = 3;
     report.notes = vec!["libfoo.so is stripped".to_owned()];
     assert_snapshot!(rendered(&report));
+}
+
+#[test]
+fn growth_with_time() {
+    let mut report = regressed();
+    report.end = LadderEnd::Budget;
+    let per_second = rate_of(2.0, 192.0);
+    let followed = 186;
+    report.findings[0].clock = Some(Clock {
+        per_second,
+        followed,
+    });
+    assert_snapshot!(rendered(&report), @r#"
+    lru_churn: keeps growing by +192 B, +2.00 objects per second (allowed: 0 B)
+      in lru::LruCache::put at lru-0.18.1/src/lib.rs:212
+      it grows with time, not with iterations, and was followed for 3.1 min; a table
+        that keeps its entries for longer looks like this too
+
+      fix it, or accept it: cargo plimsoll accept lru_churn --reason "…"
+      measure it again: cargo test -p plimsoll-scenarios --test leaks -- --exact \
+        lru_churn
+
+      linear over 65,536 iterations, every allocation counted (not in the baseline)
+        lru::LruCache::put                            lru-0.18.1/src/lib.rs:212
+        └ lru_churn::fill                             scenarios/src/lru_churn.rs:14
+          └ lru_churn
+
+      files: target/plimsoll/plimsoll-scenarios/leaks/lru_churn/
+    "#);
+
+    report.verdict = Verdict::Inconclusive;
+    report.findings[0].verdict = Verdict::Inconclusive;
+    report.enough = Some(BuilderSetting {
+        key: "budget".to_owned(),
+        value: "3m".to_owned(),
+    });
+    let followed = 26;
+    report.findings[0].clock = Some(Clock {
+        per_second,
+        followed,
+    });
+    assert_snapshot!(rendered(&report), @r"
+    lru_churn: grows by +192 B, +2.00 objects per second; it was not followed for
+      long enough to tell whether that ends
+      in lru::LruCache::put at lru-0.18.1/src/lib.rs:212
+      it grows with time, not with iterations, and was followed for 26 s; a table
+        that keeps its entries for up to 2.0 min looks like this too
+
+      would have been seen: 1 object per 1,000 iterations
+      a budget of about 3m would do
+
+      measure it again: cargo test -p plimsoll-scenarios --test leaks -- --exact \
+        lru_churn
+
+      linear over 65,536 iterations, every allocation counted (not in the baseline)
+        lru::LruCache::put                            lru-0.18.1/src/lib.rs:212
+        └ lru_churn::fill                             scenarios/src/lru_churn.rs:14
+          └ lru_churn
+
+      files: target/plimsoll/plimsoll-scenarios/leaks/lru_churn/
+    ");
+    let another = Finding {
+        subject: Subject::Stack(stack(&["main", "dns::keep"])),
+        blame: None,
+        ..report.findings[0].clone()
+    };
+    report.findings.push(another);
+    let text = rendered(&report);
+    let together = "2 stacks grow by +384 B per second together";
+    assert!(text.contains(together), "{text}");
 }
 
 #[test]

@@ -193,7 +193,7 @@ fn found(joined: &Joined) -> Vec<Found<'_>> {
         };
         let names = entry.members.iter();
         let names = names.map(|member| member.scenario.name.as_str());
-        let grows = (names.collect(), total(&cause.findings));
+        let grows = (names.collect(), total(&cause.findings, |one| one.rate));
         let message = message::entry(joined, &titles, &entry);
         add(
             rule,

@@ -9,8 +9,8 @@ use super::{ReportError, VERSION};
 use crate::blame::Blame;
 use crate::finding::{Kind, KindAndStack};
 use crate::report::{
-    BuilderSetting, Check, Compared, Completeness, Failure, Finding, LadderEnd, Measured, Rarest,
-    Report, Run, Rung, StackGrowth, Standing, Subject, Survivors, Threshold,
+    BuilderSetting, Check, Clock, Compared, Completeness, Failure, Finding, LadderEnd, Measured,
+    Rarest, Report, Run, Rung, StackGrowth, Standing, Subject, Survivors, Threshold,
 };
 use crate::required::required;
 use crate::verdict::Verdict;
@@ -119,6 +119,8 @@ struct FindingJson {
     objects_law: Option<Law>,
     #[serde(default)]
     bytes_law: Option<Law>,
+    #[serde(default)]
+    clock: Option<Clock>,
     allowed: Rate,
     standing: Standing,
     #[serde(deserialize_with = "required")]
@@ -184,6 +186,7 @@ impl FindingJson {
             law: self.law,
             objects_law,
             bytes_law,
+            clock: self.clock,
             allowed: self.allowed,
             standing: self.standing,
             moved_from: self.moved_from,

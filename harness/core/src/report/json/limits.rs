@@ -355,6 +355,8 @@ fn each_rate(report: &mut Report, mut visit: impl FnMut(&mut Rate)) {
         visit(&mut finding.rate);
         visit(&mut finding.error);
         visit(&mut finding.allowed);
+        let clock = finding.clock.as_mut();
+        clock.map(|clock| &mut clock.per_second).map(&mut visit);
     }
     for growth in &mut report.growth {
         visit(&mut growth.rate);

@@ -28,7 +28,9 @@ fn shown(page: &Page, n: usize, most: usize) -> usize {
 pub(super) fn causes(page: &mut Page, report: &Report, findings: &[&Finding]) {
     let causes = report.causes(findings);
     // The headline has said what a single cause gains.
-    if let ([cause], Verdict::Regressed) = (causes.as_slice(), report.verdict) {
+    if let [cause] = causes.as_slice()
+        && (report.verdict == Verdict::Regressed || cause.is_by_clock())
+    {
         about(page, 2, cause);
         return;
     }

@@ -5,7 +5,7 @@ use crate::finding::{Finding, Subject};
 use crate::judge::COARSEST_THRESHOLD;
 use crate::rate::to_f64;
 use crate::report::units::{count, duration, plural, size};
-use crate::report::view::total;
+use crate::report::view::{are_by_clock, total};
 use crate::report::{BuilderSetting, LadderEnd, Report};
 use crate::{Law, Per};
 
@@ -39,6 +39,11 @@ impl Report {
     /// Returns what would give an inconclusive run a verdict, as fragments of sentences.
     pub fn advice(&self) -> Vec<String> {
         let setting = self.enough().map(|setting| setting + " would do");
+        let unsure = self.unsure();
+        if !unsure.is_empty() && are_by_clock(&unsure) {
+            // Nothing that is done to the iterations would tell.
+            return setting.into_iter().collect();
+        }
         if !self.per.is_iteration() {
             return vec!["watch for longer (`--for`)".to_owned()];
         }
@@ -73,8 +78,7 @@ impl Report {
             ),
             LadderEnd::Settled | LadderEnd::Failure => said.extend(setting),
         }
-        let mut unsure = self.unsure().into_iter();
-        let may_be_steadier = unsure.any(|finding| finding.law == Law::Fluctuating);
+        let may_be_steadier = unsure.iter().any(|one| one.law == Law::Fluctuating);
         let threshold = self.threshold;
         let may_be_coarser = threshold.iterations > COARSEST_THRESHOLD && !threshold.coarsened;
         let coarser = format!("a `threshold` below {}", count(threshold.iterations));
@@ -110,7 +114,9 @@ impl Report {
     /// proportion to the iterations.
     pub fn in_service(&self, growing: &[&Finding]) -> Option<String> {
         let mut parts = Vec::new();
+        let is_by_clock = are_by_clock(growing);
         let (per_second, at) = match self.per {
+            _ if is_by_clock => (1.0, String::new()),
             Per::Second => (1.0, String::new()),
             Per::Iteration | Per::Counter(_) => (
                 PER_SECOND,
@@ -124,13 +130,17 @@ impl Report {
             }
         };
         let mut steady = growing.to_vec();
-        steady.retain(|finding| is_steady(finding));
-        add(GIB, "1 GiB", total(&steady).bytes);
+        steady.retain(|finding| is_steady(finding) && finding.clock.is_some() == is_by_clock);
+        let rate = |finding: &Finding| match finding.clock {
+            Some(clock) => clock.per_second,
+            None => finding.rate,
+        };
+        add(GIB, "1 GiB", total(&steady, rate).bytes);
         for finding in steady {
             if let Subject::Resource(resource) = finding.subject {
                 let n = resource.a_lot();
                 let what = plural(n, resource.one(), resource.many());
-                add(to_f64(n), &what, finding.rate.objects);
+                add(to_f64(n), &what, rate(finding).objects);
             }
         }
         let parts = parts.join(", ");
@@ -141,7 +151,8 @@ impl Report {
     /// like this.
     pub fn may_be_filling(&self, growing: &[&Finding]) -> Option<String> {
         let mut growing = growing.iter().copied();
-        let cache = growing.find(|finding| finding.is_heap() && is_steady(finding))?;
+        let may_fill = |one: &&Finding| one.is_heap() && is_steady(one) && one.clock.is_none();
+        let cache = growing.find(may_fill)?;
         let level = cache.levels.last().copied().unwrap_or_default();
         // A table in which many objects are kept grows in steps, by few objects.
         let of_more_than = match cache.rate.objects > 0.0 && cache.law == Law::Linear {

@@ -4,13 +4,15 @@ use std::cmp::Reverse;
 
 use plimsoll_text::words::Words;
 
+use super::are_by_clock;
 use super::evidence::no_rate;
 use super::sum::{Amount, Sum};
 use crate::blame::Origin;
-use crate::report::units::{count, plural, span};
-use crate::report::{Finding, Report, Standing, Subject, Survivors};
+use crate::rate::to_f64;
+use crate::report::units::{count, duration, plural, span};
+use crate::report::{Clock, Finding, Report, Standing, Subject, Survivors};
 use crate::verdict::Verdict;
-use crate::{Lacks, Law};
+use crate::{Lacks, Law, Per};
 
 /// The most functions that are named for one cause.
 const MAX_PLACES: usize = 3;
@@ -68,7 +70,7 @@ impl Finding {
     /// are not told apart in a stack either.
     pub fn cause(&self) -> CauseKey<'_> {
         // The first word keeps a function from being taken for a resource.
-        CauseKey(match (&self.subject, &self.blame) {
+        let mut key = match (&self.subject, &self.blame) {
             (Subject::Resource(resource), _) => vec![resource.many()],
             (_, Some(blame)) => {
                 // Whatever a called function allocates is one leak.
@@ -89,7 +91,10 @@ impl Finding {
                 let names = stack.frames().iter().map(String::as_str);
                 std::iter::once("stack").chain(names).collect()
             }
-        })
+        };
+        // What comes with time is not mended where iterations leave something.
+        key.extend(self.clock.map(|_| "clock"));
+        CauseKey(key)
     }
 }
 
@@ -121,18 +126,28 @@ impl<'a> Cause<'a> {
         findings.any(|finding| no_rate(finding).is_none())
     }
 
-    /// Returns `+96 B, +1.00 objects per iteration`, with the first number stressed.
+    /// Returns whether all of it grows with time, and not with iterations.
+    pub fn is_by_clock(&self) -> bool {
+        are_by_clock(&self.findings)
+    }
+
+    /// Returns `+96 B, +1.00 objects per iteration`, with the first number stressed. Of growth
+    /// with time, these are per second.
     pub fn gains(&self) -> Words {
         if let (false, Some(none)) = (self.has_rate(), no_rate(self.first())) {
             return Words::default().say(none);
         }
-        let mut amounts = self.sum().amounts().into_iter();
+        let (sum, per) = match self.is_by_clock() {
+            true => (Sum::per_second(&self.findings), Per::Second.one()),
+            false => (self.sum(), self.report.per.one()),
+        };
+        let mut amounts = sum.amounts().into_iter();
         let Amount { number, rest } = amounts.next().unwrap_or_default();
         let words = Words::default().stress(number).say(rest);
         let words = amounts.fold(words, |words, Amount { number, rest }| {
             words.say(format!(", {number}{rest}"))
         });
-        words.say(format!(" per {}", self.report.per.one()))
+        words.say(format!(" per {per}"))
     }
 
     /// Returns what the baseline allows: `allowed: 96 B, 1.00 objects`, or that the allowance
@@ -201,6 +216,7 @@ impl<'a> Cause<'a> {
         let seen = self.report.evidence(self.first());
         let stayed = self.findings.iter().find_map(|one| one.stayed());
         let stayed = stayed.map(|octave| stayed_words(self.report, octave));
+        let seen = seen.or_else(|| self.with_time());
         let lacking = self.lacking().into_iter();
         lacking.chain(time).chain(seen).chain(stayed).collect()
     }
@@ -219,6 +235,20 @@ impl<'a> Cause<'a> {
             None => "",
         };
         Some(format!("lines are missing: {why}{how}"))
+    }
+
+    /// Returns how long growth with time was followed, and what else looks like it.
+    fn with_time(&self) -> Option<String> {
+        let clock = self.first().clock.filter(|_| self.is_by_clock())?;
+        let followed = duration(to_f64(clock.followed));
+        let forgets = match clock.is_long() {
+            true => "for longer".to_owned(),
+            false => format!("for up to {}", duration(to_f64(Clock::LONG))),
+        };
+        Some(format!(
+            "it grows with time, not with iterations, and was followed for {followed}; a table \
+             that keeps its entries {forgets} looks like this too"
+        ))
     }
 
     /// Returns how the growth goes: `linear over 65,536 iterations, every allocation counted`.

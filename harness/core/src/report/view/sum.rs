@@ -37,6 +37,16 @@ impl Sum {
         }
     }
 
+    /// Returns what findings that grow with time gain per second.
+    pub fn per_second(findings: &[&Finding]) -> Sum {
+        Sum {
+            is_gain: true,
+            ..Sum::by(findings, |finding| {
+                finding.clock.unwrap_or_default().per_second
+            })
+        }
+    }
+
     /// Returns what the baseline allows them.
     pub fn allowed(findings: &[&Finding]) -> Sum {
         Sum::by(findings, |finding| finding.allowed)
@@ -107,11 +117,11 @@ impl Sum {
     }
 }
 
-/// Returns what all findings gain per iteration, with each stack counted once.
-pub fn total(findings: &[&Finding]) -> Rate {
+/// Returns the sum of a rate of all findings, with each stack counted once.
+pub fn total(findings: &[&Finding], rate: impl Fn(&Finding) -> Rate) -> Rate {
     each_stack_once(findings)
         .iter()
-        .fold(Rate::default(), |sum, finding| sum + finding.rate)
+        .fold(Rate::default(), |sum, finding| sum + rate(finding))
 }
 
 /// Returns `2 stacks and 1 allocation site`. `more` comes before each noun.
