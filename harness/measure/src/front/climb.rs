@@ -10,16 +10,17 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use plimsoll_core::baseline::{Baseline, Date};
-use plimsoll_core::dump::{HeapDump, Record};
+use plimsoll_core::dump::HeapDump;
 use plimsoll_core::fold::Normalization;
 use plimsoll_core::judge::{Policy, Verdict, judge};
 use plimsoll_core::ladder::rung;
 use plimsoll_core::layout;
 use plimsoll_core::report::{Check, CheckOutcome, Failure, LadderEnd, Rung, units};
 
+use super::clock::{Octave, Stretch};
+use super::experiment::{Experiment, Snapshot};
 use super::observe;
 use super::pace::{Pace, Took};
-use super::pause::{self, Octave, Paused};
 use super::place::Place;
 use super::plan::Pilot;
 use super::policy::{Again, Before, Enough, Next, Stop, Terms};
@@ -45,6 +46,8 @@ pub(crate) struct Climb {
     pub(crate) overtime: Option<Duration>,
     /// As in [`Before`].
     pub(crate) accused_at: Option<usize>,
+    /// What was found after the last rung, if something had to be found out.
+    pub(crate) experiment: Option<Experiment>,
     /// The time at which each rung was reached.
     reached: Vec<Instant>,
 }
@@ -107,6 +110,7 @@ pub(crate) fn climb(subject: &mut Subject<'_>, route: &Route<'_>) -> Attempt {
         pace: Pace::default(),
         overtime: None,
         accused_at: None,
+        experiment: None,
         reached: Vec::new(),
     };
     let stop = unfit.unwrap_or_else(|| match ascend(subject, route, &mut climb) {
@@ -116,7 +120,7 @@ pub(crate) fn climb(subject: &mut Subject<'_>, route: &Route<'_>) -> Attempt {
     match stop {
         Stop::End(end) => {
             climb.end = end;
-            climb.profile.paused = pause(subject, route, &mut climb);
+            climb.experiment = experiment(subject, route, &mut climb);
         }
         Stop::Failed(failure) => climb.failure = Some(failure),
         Stop::Broken(check) => climb.broken = Some(check),
@@ -268,60 +272,132 @@ fn timed(
     })
 }
 
-/// Waits at the top of the ladder if something looks like a leak, and dumps the heap again.
+/// Tells growth with time from growth with iterations, if something looks like a leak.
 ///
-/// Returns `None` if a pause would show nothing, or if the subject fails. The subject cannot be
-/// used afterwards.
-fn pause(subject: &mut Subject<'_>, route: &Route<'_>, climb: &mut Climb) -> Option<Paused> {
+/// Returns `None` if an experiment would show nothing, or if the subject fails. The subject cannot
+/// be used afterwards.
+fn experiment(
+    subject: &mut Subject<'_>,
+    route: &Route<'_>,
+    climb: &mut Climb,
+) -> Option<Experiment> {
     let settings = route.terms.settings;
     let is_cut_short = matches!(climb.end, LadderEnd::Budget | LadderEnd::Iterations);
     let may_tell = is_cut_short && !settings.spend_budget;
-    // Sampled levels move in jumps, so a pause would show nothing.
+    // Sampled levels move in jumps, so a stretch would show nothing.
     (may_tell && route.terms.plan.is_exact()).then_some(())?;
     let (observed, _) = climb.profile.observe(route.normalization);
     let policy = route.policy(climb.end, climb.accused_at);
     let findings = judge(&observed, route.baseline, &policy).findings;
     let octave = Octave::last(&climb.profile.rungs, &climb.reached)?;
-    let time = octave.pause(&findings)?;
-    (subject.age() + 2 * time < settings.timeout).then_some(())?;
-    let done = climb.profile.rungs.last()?.iterations;
-    let started = Instant::now();
-    let mut iterations = 0;
-    for end in pause::slices(time) {
-        thread::sleep(end.saturating_duration_since(Instant::now()));
-        if done + iterations < settings.max_iterations {
-            iterations += 1;
-            ask(subject, route, &Command::Run(done + iterations)).ok()?;
+    let first = *climb.reached.first()?;
+    let limit = |age| {
+        let left = settings.timeout.saturating_sub(age);
+        settings.budget.min(left / 2)
+    };
+    let mut done = climb.profile.rungs.last()?.iterations;
+    let mut experiment = Experiment {
+        octave,
+        slow: None,
+        fast: None,
+        followed: first.elapsed(),
+    };
+    let Some(slow) = octave.slow(&findings, limit(subject.age())) else {
+        return Some(experiment);
+    };
+    let slow = stretch(subject, route, &climb.profile, slow, &mut done)?;
+    experiment.followed = first.elapsed();
+    let stands = findings.iter().filter(|finding| {
+        octave.stands_still(finding, &slow.stretch, slow.level(&finding.subject))
+    });
+    let fast = octave.fast(stands, limit(subject.age()) / 2);
+    let fast = fast.filter(|fast| done + fast.iterations <= settings.max_iterations);
+    experiment.slow = Some(slow);
+    if let Some(fast) = fast {
+        experiment.fast = Some(stretch(subject, route, &climb.profile, fast, &mut done)?);
+    }
+    Some(experiment)
+}
+
+/// Runs the iterations of a stretch, as far as the scenario may have more, spread over its time.
+/// Returns what is alive then.
+fn stretch(
+    subject: &mut Subject<'_>,
+    route: &Route<'_>,
+    profile: &Profile,
+    planned: Stretch,
+    done: &mut u64,
+) -> Option<Snapshot> {
+    let settings = route.terms.settings;
+    let (started, before) = (Instant::now(), *done);
+    for (time, iterations) in planned.parts() {
+        thread::sleep(time.saturating_sub(started.elapsed()));
+        let until = (before + iterations).min(settings.max_iterations);
+        if until > *done {
+            ask(subject, route, &Command::Run(until)).ok()?;
+            *done = until;
         }
     }
-    let time = started.elapsed();
+    let stretch = Stretch {
+        iterations: *done - before,
+        time: started.elapsed(),
+    };
     observe::settle(subject.process(), settings.settle);
-    let path = route.folder.join(".dump");
-    let dumped = subject.ask(&dump_command(&path).ok()?, settings.timeout, u64::MAX);
-    matches!(dumped, Answer::Line(line) if line.starts_with("dumped ")).then_some(())?;
-    let dump = fs::read(&path).ok()?;
-    fs::remove_file(&path).ok()?;
-    let dump = HeapDump::parse(&dump).ok()?.without_births();
-    let live = |record: Record<'_>| (record.stack.to_vec(), record.counts.inuse.objects);
-    Some(Paused {
-        octave,
-        iterations,
-        time,
-        live: dump.records().map(live).collect(),
-        threads: observe::threads(subject.process()),
-        descriptors: observe::descriptors(subject.process()),
+    let dumped = dump(subject, route, *done).ok()?;
+    fs::remove_file(dump_path(route)).ok()?;
+    let dump = HeapDump::parse(&dumped.dump).ok()?;
+    Some(Snapshot {
+        stretch,
+        stacks: profile.fold(&dump.without_births(), route.normalization),
+        rung: dumped.rung,
     })
 }
 
-/// Takes a dump, and adds it to the profile with what the kernel says about the subject.
+/// A dump, with what the kernel and the subject say beside it.
+struct Dumped {
+    dump: Vec<u8>,
+    rung: Rung,
+    threads_ended: u64,
+    walks: Walks,
+}
+
+/// The dump that is being taken. Its path is the same for all dumps: the subject allocates it, and
+/// must not grow with it.
+fn dump_path(route: &Route<'_>) -> PathBuf {
+    route.folder.join(".dump")
+}
+
+fn unwritable(route: &Route<'_>, error: &std::io::Error) -> Stop {
+    let path = dump_path(route);
+    let problem = format!("{} cannot be written or read: {error}", path.display());
+    Stop::broken("dump", problem)
+}
+
+/// Takes a dump, and adds it to the profile.
 fn take_dump(
     subject: &mut Subject<'_>,
     route: &Route<'_>,
     profile: &mut Profile,
     iterations: u64,
 ) -> Result<(), Stop> {
+    let dumped = dump(subject, route, iterations)?;
+    let kept = layout::rung_file(route.folder, iterations);
+    fs::rename(dump_path(route), kept).map_err(|error| unwritable(route, &error))?;
+    profile.threads_ended = dumped.threads_ended;
+    profile.walks = dumped.walks;
+    profile
+        .add(&dumped.dump, dumped.rung)
+        .map_err(Stop::Broken)?;
+    if !route.terms.settings.keep_rungs {
+        forget_rung(route.folder, profile);
+    }
+    Ok(())
+}
+
+/// Takes a dump, which is left at [`dump_path`].
+fn dump(subject: &mut Subject<'_>, route: &Route<'_>, iterations: u64) -> Result<Dumped, Stop> {
     let process = subject.process();
-    let mut rung = Rung {
+    let rung = Rung {
         iterations,
         live: plimsoll_core::Tally::default(),
         allocated: None,
@@ -329,51 +405,38 @@ fn take_dump(
         descriptors: observe::descriptors(process),
         resident: observe::resident(process),
     };
-    // The path is the same for all dumps: the subject allocates it, and must not grow with it.
-    let path = route.folder.join(".dump");
-    let kept = layout::rung_file(route.folder, iterations);
-    let unwritable = |error: std::io::Error| {
-        let problem = format!("{} cannot be written or read: {error}", path.display());
-        Stop::broken("dump", problem)
-    };
-    let command = dump_command(&path).map_err(unwritable)?;
-    match subject.ask(&command, route.terms.settings.timeout, u64::MAX) {
-        Answer::Line(line) => match line.strip_prefix("dumped ") {
-            Some(numbers) => {
-                let mut numbers = numbers.split(' ');
-                let mut number = || numbers.next().and_then(|number| number.parse().ok());
-                rung.allocated = number();
-                profile.threads_ended = number().unwrap_or(0);
-                profile.walks = Walks::parse(numbers);
-            }
-            // Without a free descriptor, jemalloc cannot open the file.
-            None if observe::has_no_descriptor_left(process) => {
-                let files = units::count(rung.descriptors);
-                return Err(Stop::Failed(Failure {
-                    what: format!("has {files} files open, as many as it may: a dump needs one"),
-                    iteration: Some(iterations),
-                    output: subject.output_tail(),
-                }));
-            }
-            None => {
-                let reason = line.strip_prefix("undumped ").unwrap_or(&line);
-                let problem = format!(
-                    "at {iterations} iterations jemalloc could not write {}: {reason}",
-                    path.display()
-                );
-                return Err(Stop::broken("dump", problem));
-            }
-        },
+    let path = dump_path(route);
+    let command = dump_command(&path).map_err(|error| unwritable(route, &error))?;
+    let line = match subject.ask(&command, route.terms.settings.timeout, u64::MAX) {
+        Answer::Line(line) => line,
         other => return Err(Stop::Failed(failure(subject, route, other, Phase::Dumping))),
-    }
-    let dump = fs::rename(&path, &kept)
-        .and_then(|()| fs::read(&kept))
-        .map_err(unwritable)?;
-    profile.add(&dump, rung).map_err(Stop::Broken)?;
-    if !route.terms.settings.keep_rungs {
-        forget_rung(route.folder, profile);
-    }
-    Ok(())
+    };
+    let Some(numbers) = line.strip_prefix("dumped ") else {
+        // Without a free descriptor, jemalloc cannot open the file.
+        if observe::has_no_descriptor_left(process) {
+            let files = units::count(rung.descriptors);
+            return Err(Stop::Failed(Failure {
+                what: format!("has {files} files open, as many as it may: a dump needs one"),
+                iteration: Some(iterations),
+                output: subject.output_tail(),
+            }));
+        }
+        let reason = line.strip_prefix("undumped ").unwrap_or(&line);
+        let problem = format!(
+            "at {iterations} iterations jemalloc could not write {}: {reason}",
+            path.display()
+        );
+        return Err(Stop::broken("dump", problem));
+    };
+    let mut numbers = numbers.split(' ');
+    let mut number = || numbers.next().and_then(|number| number.parse().ok());
+    let (allocated, threads_ended) = (number(), number().unwrap_or(0));
+    Ok(Dumped {
+        dump: fs::read(&path).map_err(|error| unwritable(route, &error))?,
+        rung: Rung { allocated, ..rung },
+        threads_ended,
+        walks: Walks::parse(numbers),
+    })
 }
 
 /// Removes the dump that can no longer become the *before* dump of the verdict.

@@ -25,16 +25,23 @@ struct Needed {
 }
 
 /// Returns the setting, and a note on it. `short_by` says how many times the error must shrink:
-/// it shrinks at best in proportion to the iterations.
+/// it shrinks at best in proportion to the iterations. `to_tell` is the budget that tells growth
+/// with time from growth with iterations.
 pub(super) fn enough(
     report: &Report,
     climb: &Climb,
     terms: &Terms<'_>,
     short_by: f64,
+    to_tell: Option<Duration>,
 ) -> (Option<BuilderSetting>, Option<String>) {
-    let needed = match report.verdict {
-        Verdict::Inconclusive => for_a_verdict(report, climb, terms, short_by),
-        Verdict::Within | Verdict::Improved if report.threshold.coarsened => {
+    let needed = match (report.verdict, to_tell) {
+        (Verdict::Inconclusive, Some(time)) => Some(Needed {
+            iterations: 0,
+            time,
+            why: None,
+        }),
+        (Verdict::Inconclusive, None) => for_a_verdict(report, climb, terms, short_by),
+        (Verdict::Within | Verdict::Improved, _) if report.threshold.coarsened => {
             for_the_default(report, climb, terms, short_by)
         }
         _ => None,

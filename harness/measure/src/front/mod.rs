@@ -4,14 +4,15 @@
 mod agreed;
 mod arguments;
 mod climb;
+mod clock;
 mod coarse;
 mod enough;
+mod experiment;
 pub(crate) mod guardian;
 mod isolation;
 mod observe;
 mod outcome;
 mod pace;
-mod pause;
 mod place;
 mod plan;
 mod policy;

@@ -16,6 +16,7 @@ use plimsoll_core::{Lacks, Per, Rate, layout};
 
 use super::climb::{Climb, Route, before_and_after};
 use super::enough::enough;
+use super::experiment::Corrected;
 use super::plan::Plan;
 use super::policy::check;
 use super::profile::Greeting;
@@ -73,8 +74,18 @@ pub(crate) fn report(
         verdict = Verdict::Broken;
     }
     let before = climb.profile.before().unwrap_or(0);
-    let paused = climb.profile.paused.as_ref();
-    let by_clock = paused.map_or(Vec::new(), |paused| paused.notes(&findings, &sources));
+    let corrected = match &climb.experiment {
+        Some(experiment) => experiment.correct(&mut findings),
+        None => Corrected::default(),
+    };
+    if verdict == Verdict::Regressed {
+        let least = match visible {
+            Some(_) => Verdict::Within,
+            None => Verdict::Inconclusive,
+        };
+        let verdicts = findings.iter().map(|finding| finding.verdict);
+        verdict = verdicts.fold(least, Verdict::max);
+    }
     let larger = more_than_needed(verdict, &findings, &run.baseline);
     let settings = route.terms.settings;
     let late = overtime(verdict, &climb, settings);
@@ -102,7 +113,7 @@ pub(crate) fn report(
             .into_iter()
             .chain(unwinding(&climb.greeting, climb.profile.walks))
             .chain(why)
-            .chain(by_clock)
+            .chain(corrected.notes)
             .chain(larger)
             .chain(timeout_within_budget(verdict, climb.end, settings))
             .chain(late)
@@ -120,7 +131,7 @@ pub(crate) fn report(
         growth: StackGrowth::of(&observed, before),
         rungs: std::mem::take(&mut climb.profile.rungs),
     };
-    let (enough, why) = enough(&report, &climb, &route.terms, short_by);
+    let (enough, why) = enough(&report, &climb, &route.terms, short_by, corrected.enough);
     report.enough = enough;
     report.notes.extend(why);
     let explained = part.map(|part| {

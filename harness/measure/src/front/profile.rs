@@ -8,20 +8,15 @@ use plimsoll_core::dump::{HeapDump, Maps};
 use plimsoll_core::fold::{self, Folder, Normalization, Trace};
 use plimsoll_core::growth::Growth;
 use plimsoll_core::judge::Observed;
-use plimsoll_core::ladder::RUNGS_PER_OCTAVE;
-use plimsoll_core::report::{Check, CheckOutcome, Completeness, Rung, Subject};
+use plimsoll_core::ladder::{RUNGS_PER_OCTAVE, RUNGS_TO_RISE};
+use plimsoll_core::report::{Check, CheckOutcome, Completeness, Rung};
 use plimsoll_core::{Avma, FoldedStack, Resource, Series, SymbolTable, Tally, birth};
 use plimsoll_symbols::MappedFile;
 
-use super::pause::Paused;
 use super::plan::{self, Plan};
 use super::policy::check;
 use crate::subject::canary;
 use crate::subject::unwind::Walks;
-
-/// The number of rungs that a verdict looks at: three octaves in four phases. A rung is a dump
-/// of the ladder, an octave a doubling of its iterations.
-const RECENT_RUNGS: usize = 4 * RUNGS_PER_OCTAVE;
 
 /// Bytes for each thread that may grow outside the profile before the profile counts as
 /// incomplete. The caches of the process and its threads hold about this much.
@@ -53,8 +48,6 @@ pub(crate) struct Profile {
     pub(crate) threads_ended: u64,
     /// The same number for each rung.
     ended_by_rung: Vec<u64>,
-    /// The pause after the last rung, if there was one.
-    pub(crate) paused: Option<Paused>,
     symbols: SymbolTable,
     looked_up: BTreeSet<Avma>,
 }
@@ -151,7 +144,6 @@ impl Profile {
             walks: Walks::default(),
             threads_ended: 0,
             ended_by_rung: Vec::new(),
-            paused: None,
             symbols: SymbolTable::default(),
             looked_up: BTreeSet::new(),
         }
@@ -261,7 +253,7 @@ impl Profile {
     /// Folds every stack that moved in the last rungs, and looks up the names that folding
     /// needs.
     pub(crate) fn observe(&mut self, normalization: &Normalization) -> (Observed, Sources) {
-        let from = self.rungs.len().saturating_sub(RECENT_RUNGS);
+        let from = self.rungs.len().saturating_sub(RUNGS_TO_RISE);
         let moved: Vec<(&Vec<Avma>, &Series)> = self
             .stacks
             .iter()
@@ -288,16 +280,11 @@ impl Profile {
         let mut stacks: BTreeMap<FoldedStack, Series> = BTreeMap::new();
         let mut traces: BTreeMap<FoldedStack, Trace> = BTreeMap::new();
         let mut bare: BTreeSet<FoldedStack> = BTreeSet::new();
-        let mut after_pause: BTreeMap<FoldedStack, u64> = BTreeMap::new();
         for (stack, series) in moved {
             let folded = folder.fold(stack);
             let leaf = folded.trace.frames.first();
             if leaf.is_some_and(|leaf| leaf.file.is_none()) {
                 bare.insert(folded.stack.clone());
-            }
-            let paused = self.paused.as_ref();
-            if let Some(live) = paused.and_then(|paused| paused.live.get(stack)) {
-                *after_pause.entry(folded.stack.clone()).or_default() += live;
             }
             let trace = traces.entry(folded.stack.clone());
             trace
@@ -319,10 +306,25 @@ impl Profile {
         };
         let sources = Sources {
             traces,
-            after_pause,
             notes: self.symbols.notes.clone(),
         };
         (observed, sources)
+    }
+
+    /// Returns what a dump after the ladder has on the stacks that were looked up, by folded stack.
+    pub(crate) fn fold(
+        &self,
+        dump: &HeapDump,
+        normalization: &Normalization,
+    ) -> BTreeMap<FoldedStack, Tally> {
+        let folder = Folder::new(&self.symbols, normalization);
+        let is_known = |stack: &[Avma]| stack.iter().all(|one| self.looked_up.contains(one));
+        let mut levels: BTreeMap<FoldedStack, Tally> = BTreeMap::new();
+        for record in dump.records().filter(|one| is_known(one.stack)) {
+            let live = record.counts.inuse;
+            *levels.entry(folder.fold(record.stack).stack).or_default() += live;
+        }
+        levels
     }
 
     /// Returns the source files of the frames that were looked up.
@@ -452,23 +454,8 @@ fn is_same(program: &Path, file: &MappedFile) -> bool {
 #[derive(Debug, Default)]
 pub(crate) struct Sources {
     pub(crate) traces: BTreeMap<FoldedStack, Trace>,
-    /// Objects of each stack that were alive after the pause.
-    after_pause: BTreeMap<FoldedStack, u64>,
     /// Remarks on how names were found.
     pub(crate) notes: Vec<String>,
-}
-
-impl Sources {
-    /// Returns how many objects of a stack or site were alive after the pause.
-    pub(crate) fn after_pause(&self, subject: &Subject) -> u64 {
-        let is_of = |stack: &FoldedStack| match subject {
-            Subject::Stack(own) => own == stack,
-            Subject::Site { frames, .. } => fold::site(stack) == *frames,
-            Subject::Resource(_) => false,
-        };
-        let of = self.after_pause.iter().filter(|(stack, _)| is_of(stack));
-        of.map(|(_, objects)| objects).sum()
-    }
 }
 
 /// Returns the levels of a resource.

@@ -704,8 +704,8 @@ fn the_command_line_is_libtests() {
         run.text.lines().filter_map(test).collect()
     };
     let all = names(&[]);
-    assert_eq!((all.len(), all[0].as_str()), (37, "leak"));
-    assert_eq!(all[29], "left_out");
+    assert_eq!(all[0], "leak");
+    assert!(all.iter().any(|name| name == "left_out"), "{all:?}");
     assert_eq!(names(&["--ignored"]), ["left_out"]);
     assert_eq!(names(&["--exact", "leak", "bounded"]), ["leak", "bounded"]);
     assert_eq!(names(&["c_", "bound", "--skip", "leak"]), ["bounded"]);
@@ -725,7 +725,7 @@ fn the_command_line_is_libtests() {
             "left_out --include-ignored --no-capture",
             "16,384 iterations",
         ),
-        ("--exact bounded joins --skip joins", "36 filtered out"),
+        ("--exact bounded joins --skip joins", "filtered out"),
         ("--help", "--shuffle-seed"),
         ("no_such_scenario", "0 passed"),
     ] {

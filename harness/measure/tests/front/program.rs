@@ -57,6 +57,19 @@ fn by_the_clock() -> Scenario {
     })
 }
 
+/// Keeps an object every twenty milliseconds, in a thread of its own.
+fn ticks() -> Scenario {
+    Scenario::new("ticks", || {
+        std::thread::spawn(|| {
+            loop {
+                std::mem::forget(black_box(vec![1_u8; 48]));
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        });
+        |_i: u64| std::thread::sleep(Duration::from_micros(200))
+    })
+}
+
 /// In C's allocator, which no global allocator of Rust's sees.
 fn c_leak(_: u64) {
     // SAFETY: malloc(3) takes a size; what it answers is not touched.
@@ -439,6 +452,7 @@ plimsoll::main!(
     Scenario::new("allocates_much", || allocates_much),
     keeps_deep_down(),
     by_the_clock(),
+    ticks(),
     no_descriptor_left(),
 );
 

@@ -164,22 +164,33 @@ pub(super) fn threads_that_end_before_a_sample_are_told() {
     assert!((0..10).any(|_| misses_threads(scenario, "raise `memory-limit`", set)));
 }
 
-/// On a machine whose pace changes, what comes with time is no line over iterations: that is
+/// On a machine whose pace changes, what comes with time may be no line over iterations. Then it is
 /// no leak, and no clock either.
 pub(super) fn a_clock_is_told_from_a_leak() {
-    let grows_with_time = |scenario: &str| {
+    let measured = |scenario: &str| {
         let project = Project::new(&format!("clock_{scenario}"));
-        let run = project.exact(scenario, "BUDGET=1500ms");
-        let report = project.report(scenario);
-        let told = "grows with time, not with iterations";
-        let is_told = report.notes.iter().any(|note| note.contains(told));
-        let is_regressed = report.verdict == Regressed;
-        assert!(!is_told || is_regressed, "{}", run.text);
-        is_regressed.then_some(is_told)
+        let run = project.exact(scenario, "BUDGET=1500ms MAX_ITERATIONS=10000000");
+        (project.report(scenario), run.text)
     };
-    let clock = (0..5).find_map(|_| grows_with_time("by_the_clock"));
-    assert_eq!(clock, Some(true));
-    assert_eq!(grows_with_time("leak"), Some(false));
+    for (scenario, per_second) in [("by_the_clock", 100.0), ("ticks", 50.0)] {
+        let clock = (0..5).find_map(|_| {
+            let (report, text) = measured(scenario);
+            let clock = report.findings.first()?.clock?;
+            Some((clock, report, text))
+        });
+        let (clock, report, text) = clock.unwrap();
+        assert_eq!(report.verdict, Inconclusive, "{text}");
+        let found = clock.per_second.objects;
+        assert!((0.5..1.1).contains(&(found / per_second)), "{text}");
+        assert!(clock.followed < 60, "{text}");
+        let enough = report.enough.unwrap();
+        assert_eq!((&*enough.key, &*enough.value), ("budget", "3m"));
+    }
+    for scenario in ["leak", "slow_leak"] {
+        let (report, text) = measured(scenario);
+        assert_eq!(report.verdict, Regressed, "{text}");
+        assert!(report.findings.iter().all(|one| one.clock.is_none()));
+    }
 }
 
 pub(super) fn both_unwinders_tell_when_objects_were_born() {
