@@ -1,4 +1,3 @@
-use super::write::writable;
 use super::{Allowance, AllowanceSubject, Baseline, Date, MeasuredWith, round_up};
 use crate::FoldedStack;
 
@@ -53,7 +52,7 @@ impl Acceptance {
             let new = &accepted.allowance;
             let written = round_up(new.rate.objects).zip(round_up(new.rate.bytes));
             !agreed.allowances.iter().any(|old| {
-                writable(new.subject.clone()).as_ref() == Ok(&old.subject)
+                new.subject.as_named_today().as_ref() == Ok(&old.subject)
                     && Some((old.rate.objects, old.rate.bytes)) == written
                     && (old.law, old.bytes_law) == (new.law, new.bytes_law)
                     && old.expires.is_none_or(|last| today <= last)

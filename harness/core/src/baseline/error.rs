@@ -59,6 +59,11 @@ impl BaselineError {
         )
     }
 
+    /// A value that is to be written is none that a file can have.
+    pub(super) fn of_value(key: &str, expected: &str, found: &str) -> Self {
+        Self::unexpected(None, key, expected, format!("`{}`", quoted(found)))
+    }
+
     /// The file exceeds a limit of the format. `of` is its unit, such as "allowances".
     pub(super) fn too_many(line: Option<usize>, of: &str, limit: usize, found: usize) -> Self {
         let detail = format!("expected at most {limit}, found {found}");

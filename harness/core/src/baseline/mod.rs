@@ -62,6 +62,7 @@ pub use pattern::{PatternFrame, StackPattern};
 pub use rounding::round_up;
 pub use write::update;
 
+use crate::fold::normalize_frame;
 use crate::toml::quoted;
 use crate::{FoldedStack, Law, Per, Rate, Resource};
 
@@ -165,6 +166,27 @@ impl AllowanceSubject {
             AllowanceSubject::Stack(_) => None,
             AllowanceSubject::Resource(resource) => Some(*resource),
         }
+    }
+
+    /// Returns the subject with frames as [`crate::fold`] names them today, which is how it is
+    /// written.
+    fn as_named_today(&self) -> Result<AllowanceSubject, BaselineError> {
+        let AllowanceSubject::Stack(pattern) = self else {
+            return Ok(self.clone());
+        };
+        let frames = pattern.frames().iter().map(|frame| match frame {
+            PatternFrame::Any => Ok(PatternFrame::Any),
+            PatternFrame::Frame(name) => match normalize_frame(name) {
+                // In a file this name would be a run of frames, and would allow more than was
+                // accepted.
+                any if any == PatternFrame::ANY => {
+                    Err(BaselineError::of_value("stack", "a frame's name", name))
+                }
+                name => Ok(PatternFrame::Frame(name)),
+            },
+        });
+        let frames = frames.collect::<Result<Vec<_>, _>>()?;
+        Ok(AllowanceSubject::Stack(StackPattern::new(frames)))
     }
 }
 

@@ -10,7 +10,6 @@ use super::{
     MeasuredWith, PatternFrame, StackPattern, absorb, round_up,
 };
 use super::{frames, parse};
-use crate::fold::normalize_frame;
 use crate::toml::quoted;
 use crate::{Per, Rate};
 
@@ -134,7 +133,7 @@ fn by_subject(
     let mut by_subject: BTreeMap<AllowanceSubject, Accepted> = BTreeMap::new();
     for accepted in accepted {
         let mut accepted = accepted.clone();
-        accepted.allowance.subject = writable(accepted.allowance.subject)?;
+        accepted.allowance.subject = accepted.allowance.subject.as_named_today()?;
         if let AllowanceSubject::Stack(pattern) = &accepted.allowance.subject
             && let Some(program) = pattern.frames().iter().find(|frame| is_program(frame))
         {
@@ -181,7 +180,7 @@ fn settled(
     agreed: &BTreeMap<AllowanceSubject, Accepted>,
     at: &BTreeMap<AllowanceSubject, Vec<usize>>,
 ) -> Result<(Moves, BTreeSet<AllowanceSubject>), BaselineError> {
-    let exact = |stack| writable(AllowanceSubject::Stack(StackPattern::exact(stack)));
+    let exact = |stack| AllowanceSubject::Stack(StackPattern::exact(stack)).as_named_today();
     let mut moves = BTreeSet::new();
     for moved in &accepted.moved {
         moves.insert((exact(&moved.from)?, exact(&moved.to)?));
@@ -202,7 +201,7 @@ fn settled(
     }
     let mut removed = BTreeSet::new();
     for subject in &accepted.removed {
-        let subject = writable(subject.clone())?;
+        let subject = subject.as_named_today()?;
         if !agreed.contains_key(&subject) && !old.contains(&subject) && !new.contains(&subject) {
             removed.insert(subject);
         }
@@ -218,31 +217,9 @@ fn is_program(frame: &PatternFrame) -> bool {
     hash.len() == 16 && hash.bytes().all(is_hex) && !frame.as_str().contains("::")
 }
 
-/// Returns the subject with frames as [`crate::fold`] names them today.
-pub(super) fn writable(subject: AllowanceSubject) -> Result<AllowanceSubject, BaselineError> {
-    let AllowanceSubject::Stack(pattern) = subject else {
-        return Ok(subject);
-    };
-    let frames = pattern.frames().iter().map(|frame| match frame {
-        PatternFrame::Any => Ok(PatternFrame::Any),
-        PatternFrame::Frame(name) => match normalize_frame(name) {
-            // In a file this name would be a run of frames, and would allow more than was
-            // accepted.
-            any if any == PatternFrame::ANY => Err(unexpected("stack", "a frame's name", name)),
-            name => Ok(PatternFrame::Frame(name)),
-        },
-    });
-    let frames = frames.collect::<Result<Vec<_>, _>>()?;
-    Ok(AllowanceSubject::Stack(StackPattern::new(frames)))
-}
-
 fn rounded(key: &str, rate: f64) -> Result<f64, BaselineError> {
     let expected = format!("a rate from 0 to {MAX_RATE:e}");
-    round_up(rate).ok_or_else(|| unexpected(key, &expected, &format!("{rate:?}")))
-}
-
-fn unexpected(key: &str, expected: &str, found: &str) -> BaselineError {
-    BaselineError::unexpected(None, key, expected, format!("`{}`", quoted(found)))
+    round_up(rate).ok_or_else(|| BaselineError::of_value(key, &expected, &format!("{rate:?}")))
 }
 
 fn has_crlf_alone(text: &str) -> bool {
@@ -293,7 +270,7 @@ fn set_measured(document: &mut DocumentMut, measured: &MeasuredWith) -> Result<(
 
 fn count(key: &str, count: u64) -> Result<Value, BaselineError> {
     let whole = i64::try_from(count).map(Value::from);
-    whole.map_err(|_| unexpected(key, "a 63-bit number", &count.to_string()))
+    whole.map_err(|_| BaselineError::of_value(key, "a 63-bit number", &count.to_string()))
 }
 
 /// Returns the `[[allow]]` tables; makes an empty list if there are none.
