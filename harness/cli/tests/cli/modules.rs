@@ -1,11 +1,18 @@
-//! No module of any crate needs itself by way of others: each can be read with those below.
+//! No module of any crate needs itself by way of its siblings, at any depth: each can be read with
+//! those below.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-/// The modules that each module names.
-type Uses<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
+/// A module's path from the crate's root, which has none.
+type Module = Vec<String>;
+
+/// The modules of a crate, with their code.
+type Crate = BTreeMap<Module, String>;
+
+/// What each of some siblings needs of the others.
+type Uses = BTreeMap<String, BTreeSet<String>>;
 
 #[test]
 fn no_circle() {
@@ -13,44 +20,83 @@ fn no_circle() {
     let mut found = Vec::new();
     for folder in fs::read_dir(crates).unwrap() {
         let src = folder.unwrap().path().join("src");
-        let lib = fs::read_to_string(src.join("lib.rs")).unwrap();
-        let uses = uses(&src, &lib);
+        let mut all = Crate::new();
+        read(&src, &[], &mut all);
         if src.ends_with("core/src") {
+            let uses = uses(&all, &[]);
             assert!(uses["judge"].contains("finding"), "{uses:?}");
             assert!(uses["finding"].contains("frame"), "{uses:?}");
+            let uses = self::uses(&all, &["dump".to_owned()]);
+            assert!(uses["parse"].contains("maps"), "{uses:?}");
         }
-        let circle = uses.keys().find_map(|module| circle(&uses, &[module]));
-        found.extend(circle.map(|circle| format!("{}: {circle}", src.display())));
+        for parent in all.keys() {
+            let uses = uses(&all, parent);
+            let circle = uses.keys().find_map(|one| circle(&uses, &[one]));
+            let at = parent.join("::");
+            found.extend(circle.map(|circle| format!("{}: {at}: {circle}", src.display())));
+        }
     }
     assert!(found.is_empty(), "{found:#?}");
 }
 
-/// Of a crate in that folder, with that `lib.rs`.
-fn uses<'a>(src: &Path, lib: &'a str) -> Uses<'a> {
-    let modules = || declared(lib);
-    // What has a name at the crate's root, by the module that it is from.
-    let mut home: BTreeMap<&str, &str> = modules().map(|module| (module, module)).collect();
-    for (module, names) in lib
-        .split(';')
-        .filter_map(|item| item.trim().strip_prefix("pub use ")?.split_once("::"))
-    {
-        if home.contains_key(module) {
-            home.extend(names.split(not_a_word).map(|name| (name, module)));
+/// Reads the modules of a folder, without comments and tests.
+fn read(folder: &Path, at: &[String], all: &mut Crate) {
+    for file in fs::read_dir(folder).unwrap() {
+        let path = file.unwrap().path();
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let mut module = at.to_vec();
+        match &*name {
+            "tests" => continue,
+            "lib" | "main" | "mod" => {}
+            _ => module.push(name),
+        }
+        if path.is_dir() {
+            read(&path, &module, all);
+        } else if path.extension().is_some_and(|kind| kind == "rs") {
+            let text = fs::read_to_string(&path).unwrap();
+            let lines = text.lines();
+            let lines = lines.take_while(|line| !line.contains("#[cfg(test)]"));
+            let code = lines.filter(|line| !line.trim().starts_with("//"));
+            let code: Vec<&str> = code.collect();
+            *all.entry(module).or_default() += &code.join("\n");
         }
     }
-    let uses = modules().map(|module| {
-        let code = code(&src.join(module)) + &code(&src.join(format!("{module}.rs")));
-        let used = named(&code).filter_map(|name| home.get(name).copied());
-        (module, used.filter(|used| *used != module).collect())
-    });
-    uses.collect()
 }
 
-#[test]
-fn a_report_does_not_know_what_renders_it() {
-    let report = code(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/report/mod.rs"));
-    let called = declared(&report).find(|module| report.contains(&format!("{module}::")));
-    assert_eq!(called, None);
+/// What the modules below a parent need of one another.
+fn uses(all: &Crate, parent: &[String]) -> Uses {
+    let code = &all[parent];
+    let mut uses: Uses = declared(code)
+        .map(|one| (one.to_owned(), BTreeSet::new()))
+        .collect();
+    // What has a name in the parent, by the module that it is from.
+    let mut home: BTreeMap<String, String> =
+        uses.keys().map(|one| (one.clone(), one.clone())).collect();
+    for part in code.split("use ").skip(1) {
+        for path in tree(part).0 {
+            let path = path.strip_prefix(&["self".to_owned()][..]).unwrap_or(&path);
+            if let [module, .., name] = path
+                && uses.contains_key(module)
+            {
+                home.insert(name.clone(), module.clone());
+            }
+        }
+    }
+    let below = all.iter().filter_map(|(module, code)| {
+        let [own, ..] = module.strip_prefix(parent)? else {
+            return None;
+        };
+        Some((own, module, code))
+    });
+    for (own, module, code) in below {
+        let named = named(module, code).into_iter();
+        let named = named.filter_map(|path| home.get(path.strip_prefix(parent)?.first()?));
+        let others: Vec<&String> = named.filter(|other| *other != own).collect();
+        if let Some(uses) = uses.get_mut(own) {
+            uses.extend(others.into_iter().cloned());
+        }
+    }
+    uses
 }
 
 fn declared(code: &str) -> impl Iterator<Item = &str> {
@@ -61,8 +107,8 @@ fn declared(code: &str) -> impl Iterator<Item = &str> {
 }
 
 /// A way from the last module of a path back to one that is on it.
-fn circle<'a>(uses: &Uses<'a>, path: &[&'a str]) -> Option<String> {
-    uses[path.last()?].iter().find_map(|next| {
+fn circle(uses: &Uses, path: &[&str]) -> Option<String> {
+    uses[*path.last()?].iter().find_map(|next| {
         let longer = [path, &[next]].concat();
         match path.iter().position(|module| module == next) {
             Some(from) => Some(longer[from..].join(" → ")),
@@ -71,34 +117,64 @@ fn circle<'a>(uses: &Uses<'a>, path: &[&'a str]) -> Option<String> {
     })
 }
 
-/// What follows `crate::`: a word, or the first words of those in braces.
-fn named(code: &str) -> impl Iterator<Item = &str> {
-    let paths = code.split("crate::").skip(1).flat_map(|path| {
-        let path = path.split(';').next().unwrap_or_default();
-        let most = if path.starts_with('{') { usize::MAX } else { 1 };
-        path.trim_start_matches('{').split(',').take(most)
-    });
-    paths.filter_map(|path| path.trim().split(not_a_word).next())
+/// Every path of a module's code that begins with `crate` or `super`, from the crate's root on.
+fn named(module: &[String], code: &str) -> Vec<Module> {
+    let mut named = Vec::new();
+    for (word, rest) in [("crate::", 0), ("super::", 1)] {
+        for (at, _) in code.match_indices(word) {
+            // The first of several `super`, and no end of a longer word.
+            if code[..at].ends_with(|c: char| c == ':' || c == '_' || c.is_alphanumeric()) {
+                continue;
+            }
+            for path in tree(&code[at + word.len()..]).0 {
+                let supers = path.iter().take_while(|part| *part == "super").count();
+                let up = if rest == 0 {
+                    module.len()
+                } else {
+                    rest + supers
+                };
+                let from = &module[..module.len().saturating_sub(up)];
+                named.push([from, &path[supers..]].concat());
+            }
+        }
+    }
+    named
 }
 
-fn not_a_word(c: char) -> bool {
-    !c.is_alphanumeric() && c != '_'
-}
-
-/// A file, or all files of a folder, without comments and tests; empty if there is neither.
-fn code(path: &Path) -> String {
-    if path.file_stem().is_some_and(|name| name == "tests") {
-        return String::new();
+/// The paths of a tree as in `use a::{b, c::d};`, and the text behind it.
+fn tree(text: &str) -> (Vec<Module>, &str) {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let text = text.trim_start();
+    if let Some(mut rest) = text.strip_prefix('{') {
+        let mut all = Vec::new();
+        loop {
+            let (paths, behind) = tree(rest);
+            all.extend(paths);
+            let behind = behind.trim_start();
+            match behind.strip_prefix(',') {
+                Some(next) => rest = next,
+                None => return (all, behind.strip_prefix('}').unwrap_or(behind)),
+            }
+        }
     }
-    if let Ok(folder) = fs::read_dir(path) {
-        return folder.map(|file| code(&file.unwrap().path())).collect();
+    let end = text.find(|c| !is_word(c)).unwrap_or(text.len());
+    let (word, rest) = text.split_at(end);
+    if word.is_empty() {
+        return (Vec::new(), rest);
     }
-    let text = fs::read_to_string(path).unwrap_or_default();
-    let lines = text
-        .lines()
-        .take_while(|line| !line.contains("#[cfg(test)]"));
-    let code: Vec<&str> = lines
-        .filter(|line| !line.trim().starts_with("//"))
-        .collect();
-    code.join("\n")
+    match rest.strip_prefix("::") {
+        Some(rest) => {
+            let (paths, behind) = tree(rest);
+            let word = || vec![word.to_owned()];
+            let mut longer: Vec<Module> = paths
+                .into_iter()
+                .map(|path| [word(), path].concat())
+                .collect();
+            if longer.is_empty() {
+                longer.push(word());
+            }
+            (longer, behind)
+        }
+        None => (vec![vec![word.to_owned()]], rest),
+    }
 }
