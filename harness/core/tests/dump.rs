@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use insta::assert_snapshot;
-use plimsoll_core::dump::{DumpReader, HeapDump, MAX_FRAMES, SampleInterval};
+use plimsoll_core::dump::{DumpReader, HeapDump, MAX_FRAMES, Mapping, Maps, Parts, SampleInterval};
 use plimsoll_core::{Avma, Counts, Tally};
 use proptest::prelude::*;
 
@@ -100,33 +100,64 @@ fn cut_short() {
     assert_snapshot!(parsed("heap_v2/1\n@ 0x1\n@ 0x2\n"), @"error: line 3: expected counts for the stack on line 2, found `@ 0x2`");
 }
 
+#[derive(Debug, Default, PartialEq)]
+struct Read(Vec<(Vec<Avma>, Counts)>, Maps);
+impl Parts for Read {
+    fn stack(&mut self, stack: &[Avma], counts: Counts) {
+        self.0.push((stack.to_vec(), counts));
+    }
+    fn mapping(&mut self, mapping: Result<Mapping, &[u8]>) {
+        self.1.mappings.push(mapping.unwrap());
+    }
+}
+
 #[test]
 fn pieces_are_read_as_the_whole() {
     let whole = "heap_v2/1\r\n  t*: 3: 40 [5: 80]\n  t0: 3: 40 [5: 80] a name\n@ 0x1 0x2\r\n  t*: 1: 8 [1: 8]\n\
         @\n  t*: 2: 32 [4: 72]\n\nMAPPED_LIBRARIES:\n1000-2000 r-xp 00000000 00:00 0 /bin/x\n";
     let cut = "heap_v2/1\n@ 0x1\n  t*: 1: 8 [0: 0]\n@ 0x1";
     let wrong = "heap_v2/1\n@ 0x1\n  t*: 1: 8 [0: 0]\n@ zzz\n";
-    let of = |stack: &[Avma], counts: Counts| (stack.to_vec(), counts);
     for text in [whole, cut, wrong] {
         let expected = HeapDump::parse(text.as_bytes()).map(|dump| {
-            let records = dump.records().map(|record| of(record.stack, record.counts));
-            (records.collect(), dump.totals(), dump.maps().cloned())
+            let records = dump
+                .records()
+                .map(|record| (record.stack.to_vec(), record.counts));
+            let maps = dump.maps().cloned();
+            (
+                dump.totals(),
+                maps.is_some(),
+                Read(records.collect(), maps.unwrap_or_default()),
+            )
         });
         for first in 0..=text.len() {
-            let mut records = Vec::new();
-            let mut keep = |stack: &[Avma], counts| records.push(of(stack, counts));
+            let mut parts = Read::default();
             let mut reader = DumpReader::new();
             let (one, two) = text.as_bytes().split_at(first);
-            let read = reader.lines(one, &mut keep).and_then(|rest| {
+            let end = reader.lines(one, &mut parts).and_then(|rest| {
                 let two = [rest, two].concat();
-                let rest = reader.lines(&two, &mut keep)?;
-                reader.end(rest, &mut keep)
+                let rest = reader.lines(&two, &mut parts)?;
+                reader.end(rest, &mut parts)
             });
-            let end = read.and_then(|()| reader.finish(records.iter().map(|(_, counts)| *counts)));
-            let found = end.map(|end| (records, end.totals, end.maps));
+            let found = end.map(|end| (end.totals, end.has_maps, parts));
             assert_eq!(found, expected, "{first} bytes of {text:?}");
         }
     }
+}
+
+/// An endless dump is known before its end, which never comes.
+#[test]
+fn stacks_beyond_the_totals() {
+    let said = |interval: u32| {
+        let mut text = format!("heap_v2/{interval}\n  t*: 3: 3072 [0: 0]\n");
+        for _ in 0..100 {
+            text += "@ 0x1\n  t*: 1: 1024 [0: 0]\n";
+        }
+        let read = DumpReader::new().lines(text.as_bytes(), &mut Read::default());
+        read.unwrap_err().to_string()
+    };
+    assert_snapshot!(said(1), @"line 2: expected totals that agree with the stacks, which add up to more by line 10: `4: 4096`, found `t*: 3: 3072 [0: 0]`");
+    // The integers are rounded, and one object of 1 KiB stands for 500 or so.
+    assert_snapshot!(said(524_288), @"line 2: expected totals that agree with the stacks, which add up to more by line 16: `7: 7168`, found `t*: 3: 3072 [0: 0]`");
 }
 
 #[test]

@@ -303,6 +303,8 @@ pub struct ProfileBuilder {
     pub profile: Profile,
     by_address: HashMap<Avma, LocationId, RandomState>,
     by_frames: HashMap<Vec<SourceFrame>, LocationId, RandomState>,
+    /// The bytes of all names and paths, with what it takes to store them.
+    texts: usize,
 }
 
 /// An error: the profile has more locations than there are numbers.
@@ -317,6 +319,13 @@ pub struct TooManyLocations;
 pub struct TooManyFrames {
     most: usize,
     found: usize,
+}
+
+/// Returns how many bytes the frames of a location take.
+fn texts(frames: &[SourceFrame]) -> usize {
+    let text =
+        |frame: &SourceFrame| frame.function.len() + frame.file.as_ref().map_or(0, String::len);
+    size_of_val(frames) + frames.iter().map(text).sum::<usize>()
 }
 
 impl ProfileBuilder {
@@ -358,6 +367,8 @@ impl ProfileBuilder {
             frames: frames.clone(),
             ..Location::default()
         })?;
+        // The key has the same names once more.
+        self.texts += texts(&frames) + size_of::<(Vec<SourceFrame>, LocationId)>();
         self.by_frames.insert(frames, id);
         Ok(id)
     }
@@ -372,8 +383,27 @@ impl ProfileBuilder {
             Ok(place) if place < u32::MAX => LocationId(place),
             _ => return Err(TooManyLocations),
         };
+        self.texts += texts(&location.frames);
         self.profile.locations.push(location);
         Ok(id)
+    }
+
+    /// Adds a mapping.
+    pub(crate) fn mapping(&mut self, mapping: MappedObject) {
+        self.texts += mapping.path.len() + mapping.build_id.as_ref().map_or(0, String::len);
+        self.profile.mappings.push(mapping);
+    }
+
+    /// Returns about how many bytes of memory this takes.
+    pub(crate) fn memory(&self) -> usize {
+        fn of<T>(items: &[T]) -> usize {
+            size_of_val(items)
+        }
+        let profile = &self.profile;
+        // Entries of a map lie anywhere in it, so all of it is in memory, with a byte for each.
+        let by_address = self.by_address.capacity() * (size_of::<(Avma, LocationId)>() + 1);
+        let stacks = of(&profile.frames) + of(&profile.stacks) + of(&profile.alloc);
+        stacks + of(&profile.locations) + of(&profile.mappings) + by_address + self.texts
     }
 
     /// Adds a stack: its locations, leaf first, and its counts as printed.

@@ -56,16 +56,6 @@ impl Maps {
             .iter()
             .find(|mapping| (mapping.start..mapping.end).contains(&address))
     }
-
-    pub(super) fn push(&mut self, line: &[u8]) {
-        match Mapping::parse(line) {
-            Some(mapping) => self.mappings.push(mapping),
-            None => {
-                let line = String::from_utf8_lossy(line).into_owned();
-                self.unreadable.push(line);
-            }
-        }
-    }
 }
 
 impl Mapping {
@@ -82,7 +72,7 @@ impl Mapping {
     }
 
     /// Reads `7f00-8f00 r-xp 00001000 fe:00 1234    /usr/lib/libc.so.6`.
-    fn parse(line: &[u8]) -> Option<Mapping> {
+    pub(super) fn parse(line: &[u8]) -> Option<Mapping> {
         let (range, rest) = word(line)?;
         let (permissions, rest) = word(rest)?;
         let (offset, rest) = word(rest)?;

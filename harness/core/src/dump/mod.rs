@@ -50,7 +50,7 @@ use std::fmt;
 pub use error::DumpError;
 pub use interval::{Estimate, Level, SampleInterval};
 pub use maps::{Mapping, Maps, Permissions};
-pub use parse::{DumpEnd, DumpReader};
+pub use parse::{DumpEnd, DumpReader, Parts};
 
 use crate::{Avma, Counts, Tally};
 

@@ -6,49 +6,90 @@ use std::borrow::Cow;
 use super::digits::{decimal, leading_hexadecimal};
 use super::error::{DumpError, Found};
 use super::interval::SampleInterval;
-use super::maps::Maps;
-use super::{HeapDump, MAX_FRAMES, Stack, totals};
+use super::maps::{Mapping, Maps};
+use super::totals::Totals;
+use super::{HeapDump, MAX_FRAMES, Stack};
 use crate::{Avma, Counts, Tally};
 
 /// The bytes of an address in a dump of a 64-bit program: ` 0x7f29096a2630`.
 const BYTES_PER_FRAME: usize = 15;
 
-pub(super) fn parse(bytes: &[u8]) -> Result<HeapDump, DumpError> {
-    let mut frames = Vec::with_capacity(bytes.len() / BYTES_PER_FRAME);
-    let mut stacks = Vec::new();
-    let mut collect = |record: &[Avma], counts| {
-        frames.extend_from_slice(record);
-        stacks.push(Stack {
-            end: frames.len(),
+/// Takes the parts of a dump, each as soon as it is read.
+pub trait Parts {
+    /// Takes a stack, leaf first, and its counts.
+    fn stack(&mut self, stack: &[Avma], counts: Counts);
+
+    /// Takes a mapping, or a line in its place that cannot be read.
+    fn mapping(&mut self, mapping: Result<Mapping, &[u8]>);
+}
+
+/// All parts of a dump.
+#[derive(Default)]
+struct Whole {
+    frames: Vec<Avma>,
+    stacks: Vec<Stack>,
+    maps: Maps,
+}
+
+impl Parts for Whole {
+    fn stack(&mut self, stack: &[Avma], counts: Counts) {
+        self.frames.extend_from_slice(stack);
+        self.stacks.push(Stack {
+            end: self.frames.len(),
             counts,
         });
+    }
+
+    fn mapping(&mut self, mapping: Result<Mapping, &[u8]>) {
+        match mapping {
+            Ok(mapping) => self.maps.mappings.push(mapping),
+            Err(line) => {
+                let line = String::from_utf8_lossy(line).into_owned();
+                self.maps.unreadable.push(line);
+            }
+        }
+    }
+}
+
+pub(super) fn parse(bytes: &[u8]) -> Result<HeapDump, DumpError> {
+    let mut whole = Whole {
+        frames: Vec::with_capacity(bytes.len() / BYTES_PER_FRAME),
+        ..Whole::default()
     };
     let mut reader = DumpReader::new();
-    let rest = reader.lines(bytes, &mut collect)?;
-    reader.end(rest, &mut collect)?;
-    let rest = reader.finish(stacks.iter().map(|stack| stack.counts))?;
+    let rest = reader.lines(bytes, &mut whole)?;
+    let end = reader.end(rest, &mut whole)?;
     Ok(HeapDump {
-        sample_interval: rest.sample_interval,
-        totals: rest.totals,
-        frames,
-        stacks,
-        maps: rest.maps,
+        sample_interval: end.sample_interval,
+        totals: end.totals,
+        frames: whole.frames,
+        stacks: whole.stacks,
+        maps: end.has_maps.then_some(whole.maps),
     })
 }
 
-/// Reads a dump that comes in pieces, and passes each stack on as soon as it is read.
+/// Reads a dump that comes in pieces. The reader itself keeps no more than one stack.
 ///
 /// ```
-/// use plimsoll_core::dump::DumpReader;
+/// use plimsoll_core::dump::{DumpReader, Mapping, Parts};
+/// use plimsoll_core::{Avma, Counts};
 ///
-/// let mut all = Vec::new();
-/// let mut collect = |_: &[_], counts| all.push(counts);
+/// #[derive(Default)]
+/// struct Deepest(usize);
+///
+/// impl Parts for Deepest {
+///     fn stack(&mut self, stack: &[Avma], _: Counts) {
+///         self.0 = self.0.max(stack.len());
+///     }
+///     fn mapping(&mut self, _: Result<Mapping, &[u8]>) {}
+/// }
+///
+/// let mut deepest = Deepest::default();
 /// let mut reader = DumpReader::new();
 /// let text = b"heap_v2/1\n  t*: 1: 8 [0: 0]\n@ 0x1 0x2\n  t*: 1: 8 [0: 0]\n";
-/// let rest = reader.lines(text, &mut collect)?;
-/// reader.end(rest, &mut collect)?;
-/// let end = reader.finish(all.iter().copied())?;
-/// assert_eq!((all[0].inuse.bytes, end.totals), (8, Some(all[0])));
+/// let rest = reader.lines(text, &mut deepest)?;
+/// let end = reader.end(rest, &mut deepest)?;
+/// assert_eq!((deepest.0, end.has_maps), (2, false));
 /// # Ok::<(), plimsoll_core::dump::DumpError>(())
 /// ```
 #[derive(Debug, Default)]
@@ -58,13 +99,12 @@ pub struct DumpReader {
     before: usize,
     /// The number of lines that were read, including those before the dump.
     line: usize,
-    sample_interval: Option<SampleInterval>,
-    totals: Option<Counts>,
+    sample_interval: SampleInterval,
+    totals: Option<Totals>,
     /// The line with the totals, for a quote in an error.
     second_line: Found,
     /// The frames of the stack that is being read.
     frames: Vec<Avma>,
-    maps: Option<Maps>,
 }
 
 /// The content of a dump besides its stacks.
@@ -74,8 +114,8 @@ pub struct DumpEnd {
     pub sample_interval: SampleInterval,
     /// The counts of the process, as printed. `None` in dumps made by hand.
     pub totals: Option<Counts>,
-    /// The process's mappings. `None` if the dump ends before them.
-    pub maps: Option<Maps>,
+    /// Whether the dump has mappings. If not, it ends before them.
+    pub has_maps: bool,
 }
 
 /// What may come next in a dump.
@@ -139,12 +179,12 @@ impl DumpReader {
     pub fn lines<'a>(
         &mut self,
         piece: &'a [u8],
-        record: &mut impl FnMut(&[Avma], Counts),
+        parts: &mut impl Parts,
     ) -> Result<&'a [u8], DumpError> {
         let mut rest = piece;
         while let Some(end) = memchr::memchr(b'\n', rest) {
             let line = &rest[..end];
-            self.read(line.strip_suffix(b"\r").unwrap_or(line), record)?;
+            self.read(line.strip_suffix(b"\r").unwrap_or(line), parts)?;
             rest = &rest[end + 1..];
         }
         Ok(rest)
@@ -154,15 +194,11 @@ impl DumpReader {
     ///
     /// # Errors
     ///
-    /// If a dump cannot end here. A last line without an end was cut short, even if it can be
-    /// parsed.
-    pub fn end(
-        &mut self,
-        rest: &[u8],
-        record: &mut impl FnMut(&[Avma], Counts),
-    ) -> Result<(), DumpError> {
+    /// If a dump cannot end here, or if the stacks do not add up to the totals. A last line
+    /// without an end was cut short, even if it can be parsed.
+    pub fn end(mut self, rest: &[u8], parts: &mut impl Parts) -> Result<DumpEnd, DumpError> {
         if !rest.is_empty() {
-            self.read(rest, record)?;
+            self.read(rest, parts)?;
             return Err(DumpError::at(self.line, END_OF_LINE, Found::End));
         }
         let ends_early = |expected| Err(DumpError::at(self.line + 1, expected, Found::End));
@@ -170,44 +206,27 @@ impl DumpReader {
             State::Header => ends_early(HEADER.to_owned()),
             State::Process => ends_early(TOTALS.to_owned()),
             State::Counts { stack } => ends_early(counts_of(stack)),
-            State::ThreadOfProcess | State::ThreadOfStack | State::Blank | State::Maps => Ok(()),
+            State::ThreadOfProcess | State::ThreadOfStack | State::Blank | State::Maps => {
+                if let Some(totals) = &self.totals {
+                    let agree = totals.check();
+                    agree.map_err(|sum| self.other_totals("which add up to", sum))?;
+                }
+                Ok(DumpEnd {
+                    sample_interval: self.sample_interval,
+                    totals: self.totals.map(|totals| totals.printed),
+                    has_maps: self.state == State::Maps,
+                })
+            }
         }
     }
 
-    /// Checks the totals against the counts of all stacks that were read.
-    ///
-    /// # Errors
-    ///
-    /// If they do not add up, or if not even the header was read.
-    pub fn finish(
-        self,
-        counts: impl Iterator<Item = Counts> + Clone,
-    ) -> Result<DumpEnd, DumpError> {
-        let Some(sample_interval) = self.sample_interval else {
-            return Err(DumpError::at(self.line + 1, HEADER, Found::End));
-        };
-        if let Some(totals) = self.totals {
-            totals::check(sample_interval, totals, counts).map_err(
-                |Tally { objects, bytes }| {
-                    let expected = format!(
-                        "totals that agree with the stacks, which add up to `{objects}: {bytes}`"
-                    );
-                    DumpError::at(self.before + 2, expected, self.second_line)
-                },
-            )?;
-        }
-        Ok(DumpEnd {
-            sample_interval,
-            totals: self.totals,
-            maps: self.maps,
-        })
+    fn other_totals(&self, add_up: &str, sum: Tally) -> DumpError {
+        let Tally { objects, bytes } = sum;
+        let expected = format!("totals that agree with the stacks, {add_up} `{objects}: {bytes}`");
+        DumpError::at(self.before + 2, expected, self.second_line.clone())
     }
 
-    fn read(
-        &mut self,
-        line: &[u8],
-        record: &mut impl FnMut(&[Avma], Counts),
-    ) -> Result<(), DumpError> {
+    fn read(&mut self, line: &[u8], parts: &mut impl Parts) -> Result<(), DumpError> {
         self.line += 1;
         let mut text = Text {
             whole: line,
@@ -216,14 +235,15 @@ impl DumpReader {
         };
         match self.state {
             State::Header => {
-                self.sample_interval = Some(header(&mut text)?);
+                self.sample_interval = header(&mut text)?;
                 self.state = State::Process;
             }
             State::Process if line.starts_with(b"@") => self.stack(&mut text)?,
             State::Process => {
                 text.expect(b"  t*: ", TOTALS)?;
-                self.totals = Some(counts(&mut text)?);
+                let printed = counts(&mut text)?;
                 text.end()?;
+                self.totals = Some(Totals::new(self.sample_interval, printed));
                 self.second_line = text.found();
                 self.state = State::ThreadOfProcess;
             }
@@ -233,7 +253,16 @@ impl DumpReader {
                 }
                 let counts = counts(&mut text)?;
                 text.end()?;
-                record(&self.frames, counts);
+                // A dump without an end is known by its totals.
+                let more = self
+                    .totals
+                    .as_mut()
+                    .map_or(Ok(()), |totals| totals.add(counts));
+                let line = self.line;
+                more.map_err(|sum| {
+                    self.other_totals(&format!("which add up to more by line {line}:"), sum)
+                })?;
+                parts.stack(&self.frames, counts);
                 self.state = State::ThreadOfStack;
             }
             State::ThreadOfProcess if thread(&mut text)? => {
@@ -246,13 +275,12 @@ impl DumpReader {
             State::ThreadOfProcess | State::ThreadOfStack if line.starts_with(b"@") => {
                 self.stack(&mut text)?;
             }
-            State::Maps => self.map(&text)?,
+            State::Maps => map(&text, parts)?,
             State::ThreadOfProcess | State::ThreadOfStack | State::Blank => {
                 if line.is_empty() {
                     self.state = State::Blank;
                 } else if text.eat(b"MAPPED_LIBRARIES:") {
                     text.end()?;
-                    self.maps = Some(Maps::default());
                     self.state = State::Maps;
                 } else {
                     return Err(text.expected(match self.state {
@@ -285,19 +313,6 @@ impl DumpReader {
         self.state = State::Counts { stack: self.line };
         Ok(())
     }
-
-    fn map(&mut self, text: &Text<'_>) -> Result<(), DumpError> {
-        // The kernel prints no carriage returns. A stray one must not change what `Display`
-        // prints, and neither may the `\r` of `\r\n`.
-        let line = without_returns(text.whole);
-        if line.contains(&0) {
-            return Err(text.expected("a mapping"));
-        }
-        if let Some(maps) = self.maps.as_mut().filter(|_| !line.is_empty()) {
-            maps.push(line);
-        }
-        Ok(())
-    }
 }
 
 /// Parses `heap_v2/524288`.
@@ -307,6 +322,19 @@ fn header(text: &mut Text<'_>) -> Result<SampleInterval, DumpError> {
     let interval = SampleInterval::new(interval).ok_or_else(|| text.expected(HEADER))?;
     text.end()?;
     Ok(interval)
+}
+
+fn map(text: &Text<'_>, parts: &mut impl Parts) -> Result<(), DumpError> {
+    // The kernel prints no carriage returns. A stray one must not change what `Display`
+    // prints, and neither may the `\r` of `\r\n`.
+    let line = without_returns(text.whole);
+    if line.contains(&0) {
+        return Err(text.expected("a mapping"));
+    }
+    if !line.is_empty() {
+        parts.mapping(Mapping::parse(line).ok_or(line));
+    }
+    Ok(())
 }
 
 /// Reads `  t12: 1: 8 [0: 0]`. Returns whether the line is one of a thread.

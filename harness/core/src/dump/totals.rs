@@ -3,38 +3,80 @@
 use super::interval::{Estimate, SampleInterval, count};
 use crate::{Counts, Tally};
 
-/// Checks the process's counts against the stacks. The page of [`crate::dump`] says what jemalloc
-/// guarantees.
-///
-/// # Errors
-///
-/// The error is what the stacks add up to, in the part that does not agree.
-pub(super) fn check(
+/// The counts of the process, and what the stacks add up to so far. The page of [`crate::dump`]
+/// says what jemalloc guarantees of them.
+#[derive(Debug)]
+pub(super) struct Totals {
     interval: SampleInterval,
-    totals: Counts,
-    stacks: impl Iterator<Item = Counts> + Clone,
-) -> Result<(), Tally> {
-    let inuse = stacks.clone().map(|counts| counts.inuse);
-    check_part(interval, totals.inuse, inuse)?;
-    check_part(interval, totals.alloc, stacks.map(|counts| counts.alloc))
+    pub(super) printed: Counts,
+    inuse: Sum,
+    alloc: Sum,
 }
 
-fn check_part(
-    interval: SampleInterval,
-    total: Tally,
-    stacks: impl Iterator<Item = Tally> + Clone,
-) -> Result<(), Tally> {
-    let sum = stacks.clone().fold(Tally::default(), Tally::saturating_add);
-    if sum == total {
-        return Ok(());
+/// What the stacks add up to, and what they may.
+#[derive(Debug, Default)]
+struct Sum {
+    sum: Tally,
+    range: Range,
+    total: Range,
+}
+
+impl Totals {
+    pub(super) fn new(interval: SampleInterval, printed: Counts) -> Totals {
+        let sum = |printed| Sum {
+            total: Range::of(interval, printed),
+            ..Sum::default()
+        };
+        Totals {
+            interval,
+            printed,
+            inuse: sum(printed.inuse),
+            alloc: sum(printed.alloc),
+        }
     }
-    let mut range = Range::default();
-    for stack in stacks {
-        range.add(Range::of(interval, stack));
+
+    /// Adds the counts of a stack.
+    ///
+    /// # Errors
+    ///
+    /// If the totals cannot agree any more, because counts only add up. The error is the sum.
+    pub(super) fn add(&mut self, counts: Counts) -> Result<(), Tally> {
+        self.inuse.add(self.interval, counts.inuse);
+        self.alloc.add(self.interval, counts.alloc);
+        self.inuse.check_most(self.printed.inuse)?;
+        self.alloc.check_most(self.printed.alloc)
     }
-    match range.meets(Range::of(interval, total)) {
-        true => Ok(()),
-        false => Err(sum),
+
+    /// Checks the counts of the process against all stacks.
+    ///
+    /// # Errors
+    ///
+    /// The error is what the stacks add up to, in the part that does not agree.
+    pub(super) fn check(&self) -> Result<(), Tally> {
+        self.inuse.check(self.printed.inuse)?;
+        self.alloc.check(self.printed.alloc)
+    }
+}
+
+impl Sum {
+    fn add(&mut self, interval: SampleInterval, stack: Tally) {
+        self.sum = self.sum.saturating_add(stack);
+        self.range.add(Range::of(interval, stack));
+    }
+
+    fn check_most(&self, printed: Tally) -> Result<(), Tally> {
+        let more = self.sum.objects > printed.objects || self.sum.bytes > printed.bytes;
+        match more && self.range.is_above(self.total) {
+            true => Err(self.sum),
+            false => Ok(()),
+        }
+    }
+
+    fn check(&self, printed: Tally) -> Result<(), Tally> {
+        match self.sum == printed || self.range.meets(self.total) {
+            true => Ok(()),
+            false => Err(self.sum),
+        }
     }
 }
 
@@ -89,9 +131,10 @@ impl Range {
             true => (1.0, 0.0),
             false => (1.0 / (1.0 - (-mean).exp()), 0.6),
         };
+        // No estimate is negative, so the sums of them never fall.
         let at = |by: f64| Estimate {
-            objects: objects * scale + by,
-            bytes: bytes * scale + by,
+            objects: (objects * scale + by).max(0.0),
+            bytes: (bytes * scale + by).max(0.0),
         };
         Range {
             low: at(-off),
@@ -105,11 +148,16 @@ impl Range {
     }
 
     fn meets(self, other: Range) -> bool {
-        let meet = |of: fn(Estimate) -> f64| {
+        !self.is_above(other) && !other.is_above(self)
+    }
+
+    /// Tells whether the lowest estimates, of objects or of bytes, are above the other's highest.
+    fn is_above(self, other: Range) -> bool {
+        let above = |of: fn(Estimate) -> f64| {
             // The slack is for the rounding of the sums, which are doubles.
             let slack = 1e-9 * of(self.high).max(of(other.high));
-            of(self.low) <= of(other.high) + slack && of(other.low) <= of(self.high) + slack
+            of(self.low) > of(other.high) + slack
         };
-        meet(|estimate| estimate.objects) && meet(|estimate| estimate.bytes)
+        above(|estimate| estimate.objects) || above(|estimate| estimate.bytes)
     }
 }

@@ -5,24 +5,30 @@ use std::io::BufRead;
 use plimsoll_core::dump::MAX_FRAMES;
 use plimsoll_core::{Counts, SourceFrame, Tally};
 
-use super::{ReadError, next_line, quoted};
+use super::{Limits, MAX_LINE, ReadError, next_line, quoted};
 use crate::Profile;
 use crate::profile::{Measure, ProfileBuilder};
 
 const EXPECTED: &str = "a stack and a number, such as `main;parse;push 4096`";
 
 /// Reads one stack a line, such as `root;caller;leaf 123`. The numbers are live bytes. Empty
-/// lines, and lines that begin with `#`, are skipped.
-pub(super) fn read(input: &mut dyn BufRead) -> Result<Profile, ReadError> {
+/// lines, and lines that begin with `#`, are skipped, but something else has to come among them.
+pub(super) fn read(input: &mut dyn BufRead, limits: Limits) -> Result<Profile, ReadError> {
     let mut builder = ProfileBuilder::new(&[Measure::InuseSpace]);
     let mut line = Vec::new();
     let mut number = 0;
     let mut locations = Vec::new();
+    let mut skipped = 0;
     while next_line(input, &mut line, &mut number)? {
         let text = String::from_utf8_lossy(&line);
         // Some editors write a byte order mark.
         let text = text.trim_start_matches('\u{feff}').trim();
         if text.is_empty() || text.starts_with('#') {
+            skipped += line.len() + 1;
+            if skipped > MAX_LINE && builder.profile.is_empty() {
+                let found = "only empty lines and comments so far".to_owned();
+                return Err(ReadError::text(number, EXPECTED, found));
+            }
             continue;
         }
         let otherwise = || ReadError::text(number, EXPECTED, quoted(text.as_bytes()));
@@ -40,6 +46,7 @@ pub(super) fn read(input: &mut dyn BufRead) -> Result<Profile, ReadError> {
         let inuse = Tally { objects: 0, bytes };
         let alloc = Tally::default();
         builder.stack(locations.iter().copied(), Counts { inuse, alloc });
+        limits.check(builder.memory())?;
     }
     Ok(builder.profile)
 }

@@ -2,12 +2,14 @@
 
 use std::io::BufRead;
 
-use plimsoll_core::dump::{DumpReader, Maps};
+use plimsoll_core::dump::{DumpReader, Mapping, Parts};
 use plimsoll_core::{Avma, Counts};
 
 use super::symbols::Symbols;
-use super::{MAX_LINE, ReadError};
-use crate::profile::{LocationId, MappedObject, Measure, Profile, ProfileBuilder};
+use super::{Limits, MAX_LINE, ReadError};
+use crate::profile::{
+    LocationId, MappedObject, Measure, Profile, ProfileBuilder, TooManyLocations,
+};
 
 /// How many bytes are read at once.
 const PIECE: usize = 256 << 10;
@@ -15,24 +17,17 @@ const PIECE: usize = 256 << 10;
 pub(super) fn read(
     input: &mut dyn BufRead,
     symbols: Option<&Symbols>,
+    limits: Limits,
 ) -> Result<Profile, ReadError> {
-    let mut builder = ProfileBuilder::new(&Measure::ALL[2..]);
-    let mut locations: Vec<LocationId> = Vec::new();
-    let mut has_alloc = false;
-    let mut too_many = None;
-    let mut record = |stack: &[Avma], counts: Counts| {
-        locations.clear();
-        for address in stack {
-            match builder.address(*address) {
-                Ok(location) => locations.push(location),
-                Err(why) => too_many = Some(why),
-            }
-        }
-        has_alloc |= counts.alloc.objects > 0;
-        builder.stack(locations.iter().copied(), counts);
+    let mut dump = Dump {
+        builder: ProfileBuilder::new(&Measure::ALL[2..]),
+        stack: Vec::new(),
+        has_alloc: false,
+        unreadable: 0,
+        too_many: None,
     };
-
     let before = symbols.map_or(0, |symbols| symbols.lines);
+    let names = symbols.map_or(0, |symbols| symbols.memory);
     let mut reader = DumpReader::after(before);
     let mut piece = Vec::with_capacity(PIECE + MAX_LINE);
     loop {
@@ -40,7 +35,7 @@ pub(super) fn read(
         piece.resize(start + PIECE, 0);
         let read = input.read(&mut piece[start..])?;
         piece.truncate(start + read);
-        let rest = reader.lines(&piece, &mut record)?.len();
+        let rest = reader.lines(&piece, &mut dump)?.len();
         piece.drain(..piece.len() - rest);
         if read == 0 {
             break;
@@ -48,25 +43,26 @@ pub(super) fn read(
         if piece.len() > MAX_LINE {
             return Err(ReadError::Line(reader.lines_read() + 1));
         }
+        if let Some(why) = dump.too_many {
+            return Err(why.into());
+        }
+        limits.check(names + dump.builder.memory())?;
     }
-    reader.end(&piece, &mut record)?;
-    if let Some(why) = too_many {
-        return Err(why.into());
-    }
-    let end = reader.finish(builder.profile.stacks().map(|(_, counts)| counts))?;
+    let end = reader.end(&piece, &mut dump)?;
 
-    let mut profile = builder.profile;
+    let mut profile = dump.builder.profile;
     profile.scaled_by = Some(end.sample_interval);
     profile.sample_interval = profile.scaled_by;
-    if has_alloc {
+    if dump.has_alloc {
         profile.measures = Measure::ALL.to_vec();
     }
-    match end.maps {
-        Some(maps) => mappings(maps, &mut profile),
-        None => {
-            let note = "the dump has no mappings: its addresses have no names";
-            profile.notes.push(note.to_owned());
-        }
+    if !end.has_maps {
+        let note = "the dump has no mappings: its addresses have no names";
+        profile.notes.push(note.to_owned());
+    }
+    if dump.unreadable > 0 {
+        let note = format!("{} of the dump's mappings cannot be read", dump.unreadable);
+        profile.notes.push(note);
     }
     if let Some(symbols) = symbols {
         profile.name(|address| symbols.of(address))?;
@@ -74,33 +70,52 @@ pub(super) fn read(
     Ok(profile)
 }
 
-/// Adds the mappings to the profile. A hostile dump may have a million mappings, so they are
-/// moved out of `maps` and never held twice.
-fn mappings(maps: Maps, profile: &mut Profile) {
-    for mapping in maps.mappings {
-        let path = mapping.file().unwrap_or(&mapping.path);
-        profile.mappings.push(MappedObject {
-            start: mapping.start,
-            end: mapping.end,
-            file_offset: mapping.offset,
-            // A line feed is the one character that the kernel escapes in a path.
-            path: path.replace("\\012", "\n"),
-            deleted: mapping.is_deleted(),
-            build_id: None,
-            executable: mapping.permissions.execute,
-            inode: (mapping.inode != 0).then_some(mapping.inode),
-        });
-    }
-    let mut unreadable = 0;
-    for line in &maps.unreadable {
-        match of_macos(line) {
-            Some(mapping) => profile.mappings.push(mapping),
-            None => unreadable += 1,
+/// What was read of a dump.
+struct Dump {
+    builder: ProfileBuilder,
+    /// The locations of the last stack.
+    stack: Vec<LocationId>,
+    has_alloc: bool,
+    /// The number of mappings that cannot be read.
+    unreadable: usize,
+    too_many: Option<TooManyLocations>,
+}
+
+impl Parts for Dump {
+    fn stack(&mut self, stack: &[Avma], counts: Counts) {
+        self.stack.clear();
+        for address in stack {
+            match self.builder.address(*address) {
+                Ok(location) => self.stack.push(location),
+                Err(why) => self.too_many = Some(why),
+            }
         }
+        self.has_alloc |= counts.alloc.objects > 0;
+        self.builder.stack(self.stack.iter().copied(), counts);
     }
-    if unreadable > 0 {
-        let note = format!("{unreadable} of the dump's mappings cannot be read");
-        profile.notes.push(note);
+
+    fn mapping(&mut self, mapping: Result<Mapping, &[u8]>) {
+        let object = match mapping {
+            Ok(mapping) => {
+                let path = mapping.file().unwrap_or(&mapping.path);
+                Some(MappedObject {
+                    start: mapping.start,
+                    end: mapping.end,
+                    file_offset: mapping.offset,
+                    // A line feed is the one character that the kernel escapes in a path.
+                    path: path.replace("\\012", "\n"),
+                    deleted: mapping.is_deleted(),
+                    build_id: None,
+                    executable: mapping.permissions.execute,
+                    inode: (mapping.inode != 0).then_some(mapping.inode),
+                })
+            }
+            Err(line) => of_macos(&String::from_utf8_lossy(line)),
+        };
+        match object {
+            Some(object) => self.builder.mapping(object),
+            None => self.unreadable += 1,
+        }
     }
 }
 

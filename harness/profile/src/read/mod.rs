@@ -8,11 +8,13 @@
 //! | other text | folded stacks: `root;caller;leaf 123` |
 //! | other bytes | pprof's protobuf |
 //!
-//! A profile may come from anyone. It has at most [`Limits::bytes`]. Lines, frames of a stack and
-//! layers of compression have limits of their own. Text is read in pieces, and what is kept of it
-//! takes about as much memory as the text. pprof's protobuf is held as a whole while it is read,
-//! and what is kept of it takes about twice as much again. An error says what was expected and,
-//! for text, in which line.
+//! A profile may come from anyone, and may have no end. It has at most [`Limits::bytes`], and the
+//! reader takes no more memory than that for it. Lines, frames of a stack and layers of
+//! compression have limits of their own. Text is read in pieces, and what is kept of jemalloc's
+//! takes less than half as much memory as the text. pprof's protobuf is held as a whole while it
+//! is read, and what is kept of it takes about twice as much again. Input that is no profile is
+//! refused at its first line or field that is none. An error says what was expected and, for
+//! text, in which line.
 
 mod folded;
 mod heap;
@@ -36,14 +38,14 @@ use crate::profile::{TooManyFrames, TooManyLocations};
 /// The limits of a reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The largest uncompressed profile, in bytes.
+    /// The largest uncompressed profile, in bytes, and the most memory to take for it.
     pub bytes: u64,
 }
 
 impl Default for Limits {
-    /// 4 GiB. Dumps of the largest heaps have a few hundred megabytes.
+    /// 1 GiB. Dumps of the largest heaps have a few hundred megabytes.
     fn default() -> Self {
-        Limits { bytes: 4 << 30 }
+        Limits { bytes: 1 << 30 }
     }
 }
 
@@ -75,6 +77,9 @@ pub enum ReadError {
     /// It is larger than this many bytes.
     #[error("expected a profile of at most {0} bytes, found more")]
     TooLarge(u64),
+    /// It takes more than this many bytes of memory.
+    #[error("expected a profile that takes at most {0} bytes of memory, found more")]
+    Memory(u64),
     /// Its compressed data cannot be unpacked.
     #[error("expected {with}, found what cannot be unpacked: {why}")]
     Compressed {
@@ -121,7 +126,7 @@ pub enum ReadError {
     Dump(#[from] DumpError),
     /// It is not valid as pprof's protobuf.
     #[error(transparent)]
-    Pprof(#[from] PprofError),
+    Pprof(PprofError),
     /// It has more locations than there are numbers.
     #[error(transparent)]
     TooManyLocations(#[from] TooManyLocations),
@@ -136,6 +141,15 @@ impl ReadError {
             line,
             expected,
             found,
+        }
+    }
+}
+
+impl From<PprofError> for ReadError {
+    fn from(why: PprofError) -> Self {
+        match why {
+            PprofError::Memory(limit) => ReadError::Memory(limit),
+            why => ReadError::Pprof(why),
         }
     }
 }
@@ -155,6 +169,16 @@ impl From<io::Error> for ReadError {
 pub fn read(input: &mut dyn BufRead, limits: Limits) -> Result<Profile, ReadError> {
     let mut input = Limited::new(input, limits.bytes);
     unpacked(&mut input, limits, 0)
+}
+
+impl Limits {
+    /// Fails if this much memory is too much.
+    fn check(self, memory: usize) -> Result<(), ReadError> {
+        match memory as u64 > self.bytes {
+            true => Err(ReadError::Memory(self.bytes)),
+            false => Ok(()),
+        }
+    }
 }
 
 /// A format, as told by the first bytes.
@@ -196,13 +220,13 @@ fn unpacked(input: &mut dyn BufRead, limits: Limits, layers: usize) -> Result<Pr
             let mut limited = Limited::new(&mut unpacked, limits.bytes);
             self::unpacked(&mut limited, limits, layers + 1)
         }
-        Format::Heap => heap::read(&mut whole, None),
+        Format::Heap => heap::read(&mut whole, None, limits),
         Format::Symbols => {
-            let symbols = symbols::read(&mut whole)?;
-            heap::read(&mut whole, Some(&symbols))
+            let symbols = symbols::read(&mut whole, limits)?;
+            heap::read(&mut whole, Some(&symbols), limits)
         }
-        Format::Folded => folded::read(&mut whole),
-        Format::Pprof => pprof::read(&mut whole),
+        Format::Folded => folded::read(&mut whole, limits),
+        Format::Pprof => pprof::read(&mut whole, limits),
     }
 }
 
@@ -395,5 +419,95 @@ impl<D: Read> Read for Unpacked<'_, D> {
             return Err(io::Error::other(ReadError::Bomb));
         }
         Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use insta::assert_snapshot;
+
+    use super::*;
+
+    const LIMIT: u64 = 8 << 20;
+
+    /// Reads an input without an end, which begins with `beginning` and goes on with what `next`
+    /// appends. Returns the error, and how many MiB were read until then, rounded up.
+    fn endless(beginning: &str, mut next: impl FnMut(u64, &mut Vec<u8>)) -> String {
+        let count = Cell::new(0);
+        let mut text = beginning.as_bytes().to_vec();
+        let mut number = 0;
+        let input = std::iter::from_fn(|| {
+            while text.len() < BUFFER {
+                next(number, &mut text);
+                number += 1;
+            }
+            Some(io::Cursor::new(std::mem::take(&mut text)))
+        });
+        let mut pieces = Pieces(input, io::Cursor::default());
+        let input = Counted {
+            input: &mut pieces,
+            count: &count,
+        };
+        let mut input = BufReader::with_capacity(BUFFER, input);
+        let err = read(&mut input, Limits { bytes: LIMIT }).unwrap_err();
+        format!("{err}, after {} MiB", count.get().div_ceil(1 << 20))
+    }
+
+    struct Pieces<I>(I, io::Cursor<Vec<u8>>);
+
+    impl<I: Iterator<Item = io::Cursor<Vec<u8>>>> Read for Pieces<I> {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            if self.1.get_ref().len() as u64 == self.1.position() {
+                self.1 = self.0.next().unwrap_or_default();
+            }
+            self.1.read(into)
+        }
+    }
+
+    #[test]
+    fn what_is_no_profile_is_refused_early() {
+        let same = |text: &'static str| move |_, to: &mut Vec<u8>| to.extend(text.as_bytes());
+        let header = "heap_v2/1\n  t*: 1: 8 [0: 0]\n";
+        assert_snapshot!(endless(header, same(header)), @"line 3: expected a stack, counts of a thread, or `MAPPED_LIBRARIES:`, found `heap_v2/1`, after 1 MiB");
+        assert_snapshot!(endless(header, same("@ 0x1\n  t*: 1: 8 [0: 0]\n")), @"line 2: expected totals that agree with the stacks, which add up to more by line 6: `2: 16`, found `t*: 1: 8 [0: 0]`, after 1 MiB");
+        assert_snapshot!(endless("heap_v2/1\n@ 0x1", same(" 0x2")), @"line 2: expected at most 2097152 bytes in one line, found more, after 3 MiB");
+        assert_snapshot!(endless("--- symbol\n", same("binary=/bin/x")), @"line 2: expected at most 2097152 bytes in one line, found more, after 3 MiB");
+        assert_snapshot!(endless("", same("abcdefgh")), @"line 1: expected at most 2097152 bytes in one line, found more, after 3 MiB");
+        assert_snapshot!(endless("", same("a;b\n")), @"line 1: expected a stack and a number, such as `main;parse;push 4096`, found `a;b`, after 1 MiB");
+        assert_snapshot!(endless("", same("\n# a comment\n")), @"line 322640: expected a stack and a number, such as `main;parse;push 4096`, found only empty lines and comments so far, after 3 MiB");
+        assert_snapshot!(endless("", same("\0")), @"expected a heap profile (jemalloc's `heap_v2/…`, pprof's protobuf, or folded stacks), found the bytes `00 00 00 00 00 00 00 00`, after 1 MiB");
+        // Numbers of a linear congruential generator, of which the upper bits are random.
+        let mut random = 1_u64;
+        let random = endless("\n", |_, to| {
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            to.extend(&random.to_be_bytes()[..4]);
+        });
+        assert_snapshot!(random, @"pprof's protobuf, byte 95, Profile: expected a field's number, found 0, after 1 MiB");
+    }
+
+    /// Each takes more memory than its text, as long as nothing else limits it.
+    #[test]
+    fn a_profile_takes_no_more_memory_than_the_limit() {
+        let line = |before: &'static str, after: &'static str| {
+            move |number: u64, to: &mut Vec<u8>| {
+                to.extend(format!("{before}{number:x}{after}\n").as_bytes());
+            }
+        };
+        let addresses = line("@ 0x", "\n  t*: 0: 0 [0: 0]");
+        assert_snapshot!(endless("heap_v2/1\n", addresses), @"expected a profile that takes at most 8388608 bytes of memory, found more, after 3 MiB");
+        let stacks = |_, to: &mut Vec<u8>| to.extend(b"@\n  t*: 1: 8 [1: 8]\n");
+        assert_snapshot!(endless("heap_v2/1\n", stacks), @"expected a profile that takes at most 8388608 bytes of memory, found more, after 5 MiB");
+        let mappings = line("1-2 r-xp 0 0:0 0 /", "");
+        let header = "heap_v2/1\n@ 0x1\n  t*: 1: 8 [0: 0]\n\nMAPPED_LIBRARIES:\n";
+        assert_snapshot!(endless(header, mappings), @"expected a profile that takes at most 8388608 bytes of memory, found more, after 2 MiB");
+        assert_snapshot!(endless("--- symbol\n", line("0x", " a")), @"expected a profile that takes at most 8388608 bytes of memory, found more, after 1 MiB");
+        assert_snapshot!(endless("", line("f", " 1")), @"expected a profile that takes at most 8388608 bytes of memory, found more, after 1 MiB");
+        let sample_types = [0x0a, 0].repeat(1 << 20);
+        let read = read(&mut sample_types.as_slice(), Limits { bytes: LIMIT });
+        assert_snapshot!(read.unwrap_err(), @"expected a profile that takes at most 8388608 bytes of memory, found more");
     }
 }

@@ -12,26 +12,29 @@
 //!
 //! Tables may come after the records that refer to them, as in Go's profiles. So the reader
 //! keeps the whole profile in memory, and walks it four times: for the strings, for the tables
-//! that refer to strings, for the locations, and for the samples.
+//! that refer to strings, for the locations, and for the samples. Before that, it checks each
+//! field as it comes, so that other bytes are refused early.
 //!
-//! The result takes about twice as much memory again. Limits keep it below about twenty-five
-//! times the size of a hostile profile: a line of four bytes may name a function with a name
-//! of a megabyte, so lines have a limit.
+//! The result takes about twice as much memory again. Of a hostile profile it may take twenty
+//! times as much, but no more than the limit: a line of four bytes may name a function with a
+//! name of a megabyte, so lines have a limit of their own.
 //!
 //! Labels, comments, times and the frames that pprof would drop are not read.
 
 use std::collections::HashMap;
 use std::fmt;
-use std::io::BufRead;
+use std::io::{BufRead, Read};
 
 use foldhash::fast::RandomState;
 use plimsoll_core::dump::{MAX_FRAMES, SampleInterval};
 use plimsoll_core::{Avma, Counts, SourceFrame, Tally};
 
-use super::ReadError;
+use super::{Limits, ReadError};
 use crate::Profile;
-use crate::profile::{Location, LocationId, MAX_FUNCTIONS, MappedObject, Measure, ProfileBuilder};
-use wire::{Field, Message};
+use crate::profile::{
+    Location, LocationId, MAX_FUNCTIONS, MappedObject, Measure, ProfileBuilder, Values,
+};
+use wire::{Field, Message, Start};
 
 mod wire;
 
@@ -41,6 +44,10 @@ mod wire;
 const NAMED_RATIO: usize = 12;
 /// The memory, in bytes, that lines and mappings may take in any profile, in addition.
 const ANY_NAMED: usize = 64 << 20;
+/// The largest field of a profile. A sample of 65,536 locations has half a megabyte.
+const MAX_FIELD: usize = 16 << 20;
+/// How many bytes are read at once.
+const PIECE: u64 = 64 << 10;
 /// How many sample types an error or a note lists at most.
 const LISTED: usize = 8;
 
@@ -92,6 +99,9 @@ pub enum PprofError {
         if .0.is_empty() { "none".to_owned() } else { .0.join(", ") }
     )]
     NoHeap(Vec<String>),
+    /// They take more than this many bytes of memory.
+    #[error("expected a profile that takes at most {0} bytes of memory, found more")]
+    Memory(u64),
 }
 
 impl PprofError {
@@ -110,12 +120,12 @@ impl PprofError {
     }
 }
 
-pub(super) fn read(input: &mut dyn BufRead) -> Result<Profile, ReadError> {
-    let mut bytes = Vec::new();
-    input.read_to_end(&mut bytes)?;
+pub(super) fn read(input: &mut dyn BufRead, limits: Limits) -> Result<Profile, ReadError> {
+    let bytes = whole(input)?;
+    let mut room = Room::of(bytes.len(), limits)?;
     let profile = Message::new(&bytes);
-    let strings = Strings::read(profile)?;
-    let tables = Tables::read(profile, &strings)?;
+    let strings = Strings::read(profile, &mut room)?;
+    let tables = Tables::read(profile, &strings, &mut room)?;
     let columns = Columns::of(&tables.sample_types)?;
 
     let mut builder = ProfileBuilder::new(&columns.measures());
@@ -127,12 +137,11 @@ pub(super) fn read(input: &mut dyn BufRead) -> Result<Profile, ReadError> {
         );
         builder.profile.notes.push(note);
     }
-    let mut room = Room::of(bytes.len());
     for mapping in &tables.mappings {
-        builder.profile.mappings.push(mapping.object(&mut room)?);
+        builder.mapping(mapping.object(&mut room)?);
     }
     let locations = locations(profile, &tables, &mut room, &mut builder)?;
-    samples(profile, &columns, &locations, &mut builder)?;
+    samples(profile, &columns, &locations, &mut room, &mut builder)?;
     let mut profile = builder.profile;
     // Profilers that count only live objects also write Go's four sample types.
     let counts = |tally: fn(Counts) -> Tally| {
@@ -145,6 +154,30 @@ pub(super) fn read(input: &mut dyn BufRead) -> Result<Profile, ReadError> {
     }
     profile.check()?;
     Ok(profile)
+}
+
+/// Reads the bytes of a profile, up to the first field that is none.
+fn whole(input: &mut dyn BufRead) -> Result<Vec<u8>, ReadError> {
+    let mut bytes = Vec::new();
+    // The offset of the first field that was not checked.
+    let mut next = 0;
+    loop {
+        let read = (&mut *input).take(PIECE).read_to_end(&mut bytes)?;
+        while let Some(rest) = bytes.get(next..) {
+            let Some(Start { offset, len }) = Message::at(rest, next).start()? else {
+                break;
+            };
+            let is_few = usize::try_from(len).ok().filter(|len| *len <= MAX_FIELD);
+            next = offset
+                + is_few.ok_or_else(|| {
+                    let expected = "a field of at most 16 MiB";
+                    PprofError::malformed(offset, "Profile", expected, format!("{len} bytes"))
+                })?;
+        }
+        if read == 0 {
+            return Ok(bytes);
+        }
+    }
 }
 
 /// Calls `read` with every field of a message.
@@ -162,7 +195,7 @@ fn each<'a>(
 struct Strings<'a>(Vec<&'a [u8]>);
 
 impl<'a> Strings<'a> {
-    fn read(profile: Message<'a>) -> Result<Self, PprofError> {
+    fn read(profile: Message<'a>, room: &mut Room) -> Result<Self, PprofError> {
         const NAME: &str = "Profile.string_table";
         let mut strings = Vec::new();
         each(profile, |field| {
@@ -173,6 +206,7 @@ impl<'a> Strings<'a> {
                     let found = format!("{} bytes", string.len());
                     return Err(field.malformed(NAME, "an empty string first", found));
                 }
+                room.store::<&[u8]>(1)?;
                 strings.push(string);
             }
             Ok(())
@@ -275,18 +309,40 @@ impl Mapping<'_> {
     }
 }
 
-/// A budget of memory for lines and mappings: the bytes that are left.
-struct Room(usize);
+/// Budgets of memory.
+struct Room {
+    /// The bytes that are left for lines and mappings.
+    named: usize,
+    /// The bytes that are left for everything.
+    all: u64,
+    limits: Limits,
+}
 
 impl Room {
-    fn of(bytes: usize) -> Self {
-        Room(bytes.saturating_mul(NAMED_RATIO).saturating_add(ANY_NAMED))
+    /// Returns the budgets of a profile with so many bytes.
+    fn of(bytes: usize, limits: Limits) -> Result<Self, PprofError> {
+        let mut room = Room {
+            named: bytes.saturating_mul(NAMED_RATIO).saturating_add(ANY_NAMED),
+            all: limits.bytes,
+            limits,
+        };
+        room.store::<u8>(bytes)?;
+        Ok(room)
+    }
+
+    /// Takes the memory of so many items.
+    fn store<T>(&mut self, items: usize) -> Result<(), PprofError> {
+        let left = self.all.checked_sub((items * size_of::<T>()) as u64);
+        self.all = left.ok_or(PprofError::Memory(self.limits.bytes))?;
+        Ok(())
     }
 
     /// Takes the memory of a `T`, and of names with this many bytes together.
     fn take<T>(&mut self, names: usize, offset: usize) -> Result<(), PprofError> {
-        let left = self.0.checked_sub(size_of::<T>() + names);
-        self.0 = left.ok_or_else(|| {
+        self.store::<T>(1)?;
+        self.store::<u8>(names)?;
+        let left = self.named.checked_sub(size_of::<T>() + names);
+        self.named = left.ok_or_else(|| {
             let expected =
                 "lines and mappings that take at most twelve times as much as the profile";
             PprofError::malformed(offset, "Profile", expected, "more")
@@ -308,16 +364,27 @@ struct Tables<'a> {
 }
 
 impl<'a> Tables<'a> {
-    fn read(profile: Message<'a>, strings: &Strings<'a>) -> Result<Self, PprofError> {
+    fn read(
+        profile: Message<'a>,
+        strings: &Strings<'a>,
+        room: &mut Room,
+    ) -> Result<Self, PprofError> {
         let mut tables = Tables::default();
         each(profile, |field| {
             match field.number {
                 1 => {
+                    room.store::<ValueType<'_>>(1)?;
                     let read = ValueType::read(&field, "Profile.sample_type", strings)?;
                     tables.sample_types.push(read);
                 }
-                3 => tables.mapping(&field, strings)?,
-                5 => tables.function(&field, strings)?,
+                3 => {
+                    room.store::<(Mapping<'_>, Id)>(1)?;
+                    tables.mapping(&field, strings)?;
+                }
+                5 => {
+                    room.store::<(Function<'_>, Id)>(1)?;
+                    tables.function(&field, strings)?;
+                }
                 11 => {
                     tables.period_type = ValueType::read(&field, "Profile.period_type", strings)?;
                 }
@@ -388,6 +455,10 @@ struct Ids {
     /// The indices of ids that are not their index plus 1.
     others: HashMap<u64, usize, RandomState>,
 }
+
+/// What an id takes in [`Ids`], if it is not its index plus 1: there, and twice in the map, which
+/// is half empty.
+type Id = [u64; 5];
 
 impl Ids {
     fn add(&mut self, id: u64, offset: usize, name: &'static str) -> Result<(), PprofError> {
@@ -513,6 +584,7 @@ fn locations(
             }
             Ok(())
         })?;
+        room.store::<(Location, LocationId, Id)>(1)?;
         read.ids.add(id, field.offset, "Location.id")?;
         read.locations.push(builder.push(location)?);
     }
@@ -576,6 +648,7 @@ fn samples(
     profile: Message<'_>,
     columns: &Columns,
     locations: &Locations,
+    room: &mut Room,
     builder: &mut ProfileBuilder,
 ) -> Result<(), PprofError> {
     let mut stack = Vec::new();
@@ -598,6 +671,8 @@ fn samples(
             let found = format!("{} for {}", values.len(), columns.len);
             return Err(field.malformed("Sample.value", "one for each sample type", found));
         }
+        room.store::<LocationId>(stack.len())?;
+        room.store::<Values>(1)?;
         builder.stack(stack.iter().copied(), columns.counts(&values));
         Ok(())
     })

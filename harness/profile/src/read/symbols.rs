@@ -19,7 +19,7 @@ use std::io::BufRead;
 
 use plimsoll_core::{Avma, SourceFrame};
 
-use super::{ReadError, next_line, quoted};
+use super::{Limits, ReadError, next_line, quoted};
 use crate::profile::MAX_FUNCTIONS;
 
 /// Names by address.
@@ -28,6 +28,8 @@ pub(super) struct Symbols {
     names: BTreeMap<u64, Vec<String>>,
     /// The number of lines before the dump.
     pub(super) lines: usize,
+    /// About how many bytes of memory the names take.
+    pub(super) memory: usize,
 }
 
 impl Symbols {
@@ -42,7 +44,7 @@ impl Symbols {
     }
 }
 
-pub(super) fn read(input: &mut dyn BufRead) -> Result<Symbols, ReadError> {
+pub(super) fn read(input: &mut dyn BufRead, limits: Limits) -> Result<Symbols, ReadError> {
     let mut symbols = Symbols::default();
     let mut line = Vec::new();
     let mut number = 0;
@@ -78,7 +80,11 @@ pub(super) fn read(input: &mut dyn BufRead) -> Result<Symbols, ReadError> {
             return Err(ReadError::text(number, expected, "more".to_owned()));
         }
         if !names.is_empty() {
+            // A map of this size has room for half as many again.
+            let entry = size_of::<(u64, Vec<String>)>() * 3 / 2;
+            symbols.memory += entry + names.len() * size_of::<String>() + text.len();
             symbols.names.insert(address, names);
+            limits.check(symbols.memory)?;
         }
     }
     // The list of names ends with `---`, then `--- heap`; or directly with `--- heap`.

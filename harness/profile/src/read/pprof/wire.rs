@@ -36,21 +36,58 @@ enum Value<'a> {
     Fixed,
 }
 
+/// Where the rest of a field begins, after its number and its length, and how long it is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Start {
+    pub(super) offset: usize,
+    pub(super) len: u64,
+}
+
+/// How a value is written.
+#[derive(Clone, Copy, Debug)]
+enum Wire {
+    Varint,
+    Fixed(u64),
+    Bytes,
+}
+
 impl<'a> Message<'a> {
     /// Returns the message of a whole profile.
     pub(super) fn new(bytes: &'a [u8]) -> Self {
+        Message::at(bytes, 0)
+    }
+
+    /// Returns the message of the rest of a profile, from this offset on.
+    pub(super) fn at(bytes: &'a [u8], offset: usize) -> Self {
         Message {
             name: "Profile",
             bytes,
-            offset: 0,
+            offset,
         }
     }
 
-    /// Reads the next field. Returns `None` at the end of the message.
-    pub(super) fn field(&mut self) -> Result<Option<Field<'a>>, PprofError> {
-        if self.bytes.is_empty() {
+    /// Reads the start of the next field. Returns `None` if more bytes are needed.
+    pub(super) fn start(mut self) -> Result<Option<Start>, PprofError> {
+        // A varint has at most ten bytes, and its last one begins with a zero.
+        let is_cut = |message: &Self| {
+            message.bytes.len() < 10 && message.bytes.iter().all(|byte| byte & 0x80 != 0)
+        };
+        if is_cut(&self) {
             return Ok(None);
         }
+        let (_, wire) = self.tag()?;
+        let len = match wire {
+            Wire::Fixed(len) => len,
+            Wire::Varint | Wire::Bytes if is_cut(&self) => return Ok(None),
+            Wire::Varint => self.varint(self.name).map(|_| 0)?,
+            Wire::Bytes => self.varint(self.name)?,
+        };
+        let offset = self.offset;
+        Ok(Some(Start { offset, len }))
+    }
+
+    /// Reads the number of a field, and how its value is written.
+    fn tag(&mut self) -> Result<(u64, Wire), PprofError> {
         let start = self.offset;
         let tag = self.varint(self.name)?;
         let number = tag >> 3;
@@ -59,20 +96,34 @@ impl<'a> Message<'a> {
             let (expected, found) = ("a field's number", number.to_string());
             return Err(PprofError::malformed(start, self.name, expected, found));
         }
-        let mut offset = self.offset;
-        let value = match tag & 7 {
-            0 => Value::Varint(self.varint(self.name)?),
-            1 => self.take(8).map(|_| Value::Fixed)?,
-            2 => {
-                let len = self.varint(self.name)?;
-                offset = self.offset;
-                Value::Bytes(self.take(len)?)
-            }
-            5 => self.take(4).map(|_| Value::Fixed)?,
+        let wire = match tag & 7 {
+            0 => Wire::Varint,
+            1 => Wire::Fixed(8),
+            2 => Wire::Bytes,
+            5 => Wire::Fixed(4),
             other => {
                 let expected = "a varint, a fixed number or bytes";
                 let found = format!("wire type {other} in field {number}");
                 return Err(PprofError::malformed(start, self.name, expected, found));
+            }
+        };
+        Ok((number, wire))
+    }
+
+    /// Reads the next field. Returns `None` at the end of the message.
+    pub(super) fn field(&mut self) -> Result<Option<Field<'a>>, PprofError> {
+        if self.bytes.is_empty() {
+            return Ok(None);
+        }
+        let (number, wire) = self.tag()?;
+        let mut offset = self.offset;
+        let value = match wire {
+            Wire::Varint => Value::Varint(self.varint(self.name)?),
+            Wire::Fixed(len) => self.take(len).map(|_| Value::Fixed)?,
+            Wire::Bytes => {
+                let len = self.varint(self.name)?;
+                offset = self.offset;
+                Value::Bytes(self.take(len)?)
             }
         };
         Ok(Some(Field {
