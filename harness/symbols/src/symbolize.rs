@@ -67,16 +67,45 @@ pub fn symbolize(
             }
         }
     }
+    let mut refused: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for addresses in files.into_values() {
         let file = files_of.file(addresses[0].1);
-        if let Err(note) = file.resolve(&addresses, &mut table) {
-            table.note(note);
+        if let Err(why) = file.resolve(&addresses, &mut table) {
             for (address, mapping) in addresses {
                 unresolved(&mut table, address, file.offset_name(address, mapping));
             }
+            refused.entry(why).or_default().push(file.name);
         }
     }
+    for (why, files) in refused {
+        table.note(refusal(&why, &files));
+    }
     table
+}
+
+/// Says of some files why their addresses have no names.
+fn refusal(why: &str, files: &[String]) -> String {
+    if let [file] = files {
+        return format!("{file} {why}: its addresses have no names");
+    }
+    let why = match why.split_once(' ') {
+        Some(("was", what)) => format!("were {what}"),
+        Some(("is", what)) => format!("are {what}"),
+        _ => why.to_owned(),
+    };
+    format!("{} {why}: their addresses have no names", listed(files))
+}
+
+/// Lists the names of files: `a and b`, `a, b, c and 10 other files`.
+fn listed(files: &[String]) -> String {
+    const LISTED: usize = 3;
+    match files {
+        [most @ .., last] if most.len() <= LISTED => format!("{} and {last}", most.join(", ")),
+        _ => {
+            let (most, others) = files.split_at(LISTED);
+            format!("{} and {} other files", most.join(", "), others.len())
+        }
+    }
 }
 
 /// Returns the build ID of each mapping's file.
@@ -103,6 +132,8 @@ fn unresolved(table: &mut SymbolTable, address: Avma, function: String) {
         .frames
         .insert(address, vec![SourceFrame::named(function)]);
 }
+
+const DELETED: &str = "was deleted or replaced";
 
 /// The properties that are equal for all mappings of one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -171,20 +202,20 @@ struct File<'a> {
 }
 
 impl File<'_> {
-    /// Names every address, or returns why it named none.
+    /// Names every address, or returns why it named none: what the file "was" or "is" or cannot.
     fn resolve(
         &self,
         addresses: &[(Avma, &MappedFile)],
         table: &mut SymbolTable,
     ) -> Result<(), String> {
-        let unnamed = |err: ReadError| format!("{} {err}: its addresses have no names", self.name);
+        let unnamed = |err: ReadError| err.to_string();
         let (path, _) = self.path();
         let replaced = self.is_replaced();
         if replaced && self.source.build_id.is_none() && !self.options.force {
-            return Err(self.deleted());
+            return Err(DELETED.to_owned());
         }
         let bytes = Bytes::open(&path).map_err(|err| match err {
-            ReadError::Io(_) if replaced => self.deleted(),
+            ReadError::Io(_) if replaced => DELETED.to_owned(),
             err => unnamed(err),
         })?;
         let image = Image::parse(&bytes).map_err(unnamed)?;
@@ -311,16 +342,13 @@ impl File<'_> {
         let replaced = self.is_replaced();
         match self.other_build(image) {
             Some(other) if self.options.force => {
-                table.note(format!("{other}: its names may be wrong"));
+                table.note(format!("{} {other}: its names may be wrong", self.name));
             }
-            Some(_) if replaced => return Err(self.deleted()),
-            Some(other) => return Err(format!("{other}: its addresses have no names")),
+            Some(_) if replaced => return Err(DELETED.to_owned()),
+            Some(other) => return Err(other),
             None if self.source.build_id.is_some() => {}
             None if replaced => {
-                let name = &self.name;
-                table.note(format!(
-                    "{name} was deleted or replaced: its names may be wrong"
-                ));
+                table.note(format!("{} {DELETED}: its names may be wrong", self.name));
             }
             // The caller chose this file, or another root, so another inode is expected.
             None if self.path().1 || self.options.sysroot.is_some() => {}
@@ -389,11 +417,6 @@ impl File<'_> {
         table.note(format!("{name} has no debug information{but}: {instead}"));
     }
 
-    fn deleted(&self) -> String {
-        let name = &self.name;
-        format!("{name} was deleted or replaced: its addresses have no names")
-    }
-
     /// Returns whether another file is at the path now. A build ID may show that it is a copy.
     fn is_replaced(&self) -> bool {
         self.source.deleted && !self.path().1
@@ -437,8 +460,7 @@ impl File<'_> {
         }
         let found = found.map_or_else(|| "none".to_owned(), |id| id.to_string());
         Some(format!(
-            "{} is not the file that was mapped: expected build ID {expected}, found {found}",
-            self.name
+            "is not the file that was mapped: expected build ID {expected}, found {found}"
         ))
     }
 
@@ -543,5 +565,28 @@ fn at_source(function: String, frame: &RawFrame) -> SourceFrame {
         function,
         file: frame.file.as_deref().map(str::to_owned),
         line: frame.line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_are_refused_for_one_reason_are_one_note() {
+        let said = |why: &str, files: usize| {
+            let names: Vec<String> = (0..files).map(|file| format!("lib{file}.so")).collect();
+            refusal(why, &names)
+        };
+        let one = "lib0.so was deleted or replaced: its addresses have no names";
+        assert_eq!(said(DELETED, 1), one);
+        let two = "lib0.so and lib1.so were deleted or replaced: their addresses have no names";
+        assert_eq!(said(DELETED, 2), two);
+        let four = "lib0.so, lib1.so, lib2.so and lib3.so cannot be read: why: their addresses have \
+                    no names";
+        assert_eq!(said("cannot be read: why", 4), four);
+        let many = "lib0.so, lib1.so, lib2.so and 10 other files are not a readable ELF file: \
+                    their addresses have no names";
+        assert_eq!(said("is not a readable ELF file", 13), many);
     }
 }
