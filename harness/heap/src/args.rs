@@ -10,6 +10,7 @@ use plimsoll_profile::{Filter, Granularity, Measure};
 use regex::{Regex, RegexBuilder};
 
 use crate::gate::Gate;
+use crate::memory::Limit;
 use crate::metrics::Counter;
 use crate::servers::Server;
 use plimsoll_desk::parse::duration;
@@ -529,11 +530,18 @@ pub struct SymbolArgs {
     pub force: bool,
 
     /// Largest profile to read, uncompressed
-    #[arg(long, value_name = "SIZE", default_value = "4GiB", value_parser = crate::gate::size)]
-    pub max_size: u64,
+    ///
+    /// By default 1 GiB, or a quarter of the memory that plimsoll may use, if that is less.
+    #[arg(long, value_name = "SIZE", value_parser = crate::gate::size)]
+    pub max_size: Option<u64>,
 }
 
 impl SymbolArgs {
+    /// Returns the largest profile to read.
+    pub(crate) fn limit(&self) -> Limit {
+        Limit::of(self.max_size)
+    }
+
     /// Checks that the named files exist. Otherwise names would be missing without an
     /// explanation.
     pub fn check(&self) -> anyhow::Result<()> {

@@ -31,6 +31,7 @@ use url::Url;
 
 pub(crate) use self::address::{cleaned, is_address, parse};
 use self::credentials::Credentials;
+use crate::memory::Limit;
 use plimsoll_desk::interrupt::Interrupt;
 use plimsoll_desk::out::safe_line;
 
@@ -60,8 +61,8 @@ impl Request {
 #[derive(Clone, Debug)]
 pub(crate) struct Limits {
     pub timeout: Duration,
-    /// The largest body, in bytes.
-    pub bytes: u64,
+    /// The largest body.
+    pub limit: Limit,
     /// If set, Ctrl-C ends a transfer early.
     pub interrupt: Option<Interrupt>,
 }
@@ -104,7 +105,7 @@ pub(crate) enum Problem {
     },
     TooLarge {
         bytes: u64,
-        limit: u64,
+        limit: Limit,
     },
 }
 
@@ -153,8 +154,8 @@ impl fmt::Display for Problem {
             Problem::Redirected { to, why } => write!(f, "redirected to {to}: {why}"),
             Problem::TooLarge { bytes, limit } => write!(
                 f,
-                "expected a profile of at most {limit} bytes, found one of {bytes}\n  hint: \
-                 --max-size sets the limit"
+                "expected a profile of at most {} bytes, found one of {bytes}\n  hint: {limit}",
+                limit.bytes
             ),
         }
     }
@@ -206,10 +207,10 @@ pub(crate) fn send(
             count: 0,
         };
         if status.is_success() {
-            return match size > limits.bytes {
+            return match size > limits.limit.bytes {
                 true => Err(Problem::TooLarge {
                     bytes: size,
-                    limit: limits.bytes,
+                    limit: limits.limit,
                 }),
                 false => Ok(body),
             };
@@ -418,11 +419,10 @@ impl Read for Body {
             let frame = frame.map_err(broke_off)?;
             self.piece = frame.into_data().unwrap_or_default();
             self.count += self.piece.len() as u64;
-            if self.count > self.transfer.limits.bytes {
-                return Err(io::Error::other(Problem::TooLarge {
-                    bytes: self.count,
-                    limit: self.transfer.limits.bytes,
-                }));
+            let limit = self.transfer.limits.limit;
+            if self.count > limit.bytes {
+                let bytes = self.count;
+                return Err(io::Error::other(Problem::TooLarge { bytes, limit }));
             }
         }
         let length = self.piece.len().min(into.len());

@@ -36,6 +36,7 @@ mod fetch;
 mod gate;
 mod graphviz;
 mod load;
+mod memory;
 mod metrics;
 mod observed;
 mod output;

@@ -7,11 +7,12 @@ use std::io::{self, BufRead, BufReader, Read};
 use anyhow::Context;
 use plimsoll_core::ages::Birth;
 use plimsoll_core::{Avma, SymbolTable};
-use plimsoll_profile::read::{self, Limits, ReadError};
+use plimsoll_profile::read::{self, ReadError};
 use plimsoll_profile::{MappedObject, Profile, TooManyFrames};
 use plimsoll_symbols::{BuildId, MappedFile};
 
 use crate::args::SymbolArgs;
+use crate::memory::Limit;
 use crate::servers::{self, Found, Server};
 use crate::source::Source;
 use plimsoll_desk::out::{Out, safe_line};
@@ -105,12 +106,10 @@ pub(super) fn read(
     args: &SymbolArgs,
     progress: &mut Progress,
 ) -> anyhow::Result<Profile> {
-    let limits = Limits {
-        bytes: args.max_size,
-    };
+    let limit = args.limit();
     let from = |input: &mut dyn Read, progress: &mut Progress| {
         let mut input = BufReader::with_capacity(256 << 10, Watched { input, progress });
-        read::read(&mut input as &mut dyn BufRead, limits)
+        read::read(&mut input as &mut dyn BufRead, limit.limits())
     };
     let profile = match source {
         Source::Stdin => from(&mut io::stdin().lock(), progress),
@@ -122,16 +121,16 @@ pub(super) fn read(
             from(&mut file, progress)
         }
         Source::Server(served) => {
-            let mut body = served.open(args.max_size, None, &mut || progress.tick())?;
+            let mut body = served.open(limit, None, &mut || progress.tick())?;
             let profile = from(&mut body, progress);
-            let mut profile = profile.map_err(|err| hinted(err, served.server))?;
+            let mut profile = profile.map_err(|err| hinted(err, served.server, limit))?;
             profile
                 .notes
                 .extend(without_objects(&profile, served.server));
             return Ok(profile);
         }
     };
-    Ok(profile?)
+    profile.map_err(|err| limited(err, limit))
 }
 
 /// Returns what to do if a server sent a profile without any objects.
@@ -142,11 +141,21 @@ pub(super) fn without_objects(profile: &Profile, server: Option<Server>) -> Opti
         .then(|| format!("the profile has no live objects: {hint}"))
 }
 
-/// Adds a hint to the error, if a server sent something else than a profile.
-pub(super) fn hinted(err: ReadError, server: Option<Server>) -> anyhow::Error {
+/// Adds a hint to the error, if a server sent something else than a profile, or too much.
+pub(super) fn hinted(err: ReadError, server: Option<Server>, limit: Limit) -> anyhow::Error {
     match servers::hint(server, Found::NoProfile(&err)) {
         Some(hint) => anyhow::anyhow!("{err}\n  hint: {hint}"),
-        None => anyhow::anyhow!("{err}"),
+        None => limited(err, limit),
+    }
+}
+
+/// Adds a hint to the error, if it is about the limit.
+fn limited(err: ReadError, limit: Limit) -> anyhow::Error {
+    match err {
+        ReadError::TooLarge(_) | ReadError::Memory(_) => {
+            anyhow::anyhow!("{err}\n  hint: {limit}")
+        }
+        err => err.into(),
     }
 }
 
@@ -241,10 +250,45 @@ fn names(asked: &mut Asked, args: &SymbolArgs) -> Option<SymbolTable> {
 /// Sets the build IDs of mappings. jemalloc's text has none, and whoever reads the profile on
 /// another machine needs them.
 pub(super) fn identify(profile: &mut Profile, args: &SymbolArgs) {
-    let mappings = profile.mappings.iter().cloned();
+    let addresses = profile.locations.iter();
+    let addresses = addresses.filter_map(|location| location.address);
+    let needed = needed(&profile.mappings, addresses);
+    let mappings = needed.iter().map(|at| profile.mappings[*at].clone());
     let mappings: Vec<MappedFile> = mappings.map(|mapping| mapped(mapping, args)).collect();
     let ids = plimsoll_symbols::build_ids(&mappings, &options(args));
-    profile.identify(ids.into_iter().map(|id| Some(id?.to_string())));
+    let mut ids: BTreeMap<usize, _> = needed.into_iter().zip(ids).collect();
+    let all = 0..profile.mappings.len();
+    profile.identify(all.map(|at| Some(ids.remove(&at)??.to_string())));
+}
+
+/// Returns the indices of the mappings that tell names at these addresses: those in which they
+/// lie, where the files of these begin, and the program. A dump may have a million others.
+fn needed(mappings: &[MappedObject], addresses: impl Iterator<Item = Avma>) -> BTreeSet<usize> {
+    let mut sorted: Vec<usize> = (0..mappings.len()).collect();
+    sorted.sort_by_key(|at| mappings[*at].start);
+    let of_call = |address: Avma| {
+        let call = address.0.checked_sub(1)?;
+        let after = sorted.partition_point(|at| mappings[*at].start <= call);
+        let at = *sorted[..after].last()?;
+        (call < mappings[at].end).then_some(at)
+    };
+    let used: BTreeSet<usize> = addresses.filter_map(of_call).collect();
+    let paths = used.iter().map(|at| mappings[*at].path.as_str());
+    let paths: BTreeSet<&str> = paths.collect();
+    let begins = |at: &usize| {
+        let mapping = &mappings[*at];
+        mapping.file_offset == 0 && paths.contains(mapping.path.as_str())
+    };
+    let files = || (0..mappings.len()).filter(|at| is_file(&mappings[*at]));
+    let program = files().find(|at| mappings[*at].executable);
+    let program = program.or_else(|| files().next());
+    let begins = (0..mappings.len()).filter(begins);
+    begins.chain(program).chain(used.iter().copied()).collect()
+}
+
+fn is_file(mapping: &MappedObject) -> bool {
+    let path = &mapping.path;
+    path.starts_with('/') && !path.starts_with("//anon") && !path.starts_with("/memfd:")
 }
 
 fn options(args: &SymbolArgs) -> plimsoll_symbols::Options {
@@ -275,8 +319,9 @@ pub(super) struct Asked {
 
 impl Asked {
     fn of(profile: &Profile) -> Asked {
+        let needed = needed(&profile.mappings, unnamed(profile)).into_iter();
         Asked {
-            mappings: profile.mappings.to_vec(),
+            mappings: needed.map(|at| profile.mappings[at].clone()).collect(),
             addresses: unnamed(profile).collect(),
             moved: BTreeMap::new(),
         }

@@ -10,6 +10,7 @@ use crate::args::HttpArgs;
 use crate::dumps::{self, Files};
 use crate::fetch::credentials::Credentials;
 use crate::fetch::{self, Body, Limits, Problem, Request};
+use crate::memory::Limit;
 use crate::servers::{self, Server};
 use plimsoll_desk::interrupt::Interrupt;
 use plimsoll_desk::out::safe_line;
@@ -142,13 +143,13 @@ impl Served {
     /// Sends the requests, and reads the answer up to the start of the profile.
     pub(crate) fn open(
         &self,
-        most: u64,
+        limit: Limit,
         interrupt: Option<&Interrupt>,
         meanwhile: &mut dyn FnMut(),
     ) -> anyhow::Result<Body> {
         let limits = Limits {
             timeout: self.timeout,
-            bytes: most,
+            limit,
             interrupt: interrupt.cloned(),
         };
         let mut first = None;

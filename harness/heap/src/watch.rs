@@ -1,7 +1,7 @@
 //! `plimsoll watch`: takes dumps of a server over time, and judges them.
 
 use std::fs;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -9,12 +9,13 @@ use anyhow::Context;
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::units::plural;
 use plimsoll_profile::Profile;
-use plimsoll_profile::read::{self, Limits};
+use plimsoll_profile::read;
 
 use crate::args::{ScenarioArgs, WatchArgs};
 use crate::climb::{Climb, Dump, Pace, Plan, World};
 use crate::dumps::Files;
 use crate::load::{hinted, without_objects};
+use crate::memory::Limit;
 use crate::metrics::{self, Counter};
 use crate::scenario::{Broke, Scenario};
 use crate::series::{Asked, Series};
@@ -114,7 +115,7 @@ pub fn watch(args: &WatchArgs, out: &mut Out) -> anyhow::Result<()> {
         check: &check,
     };
     let mut real = Real {
-        most: args.common.symbols.max_size,
+        limit: args.common.symbols.limit(),
         served,
         counter,
         folder,
@@ -205,8 +206,8 @@ struct Real<'a> {
     served: Served,
     /// Where the counter is, and which it is.
     counter: Option<(Served, &'a Counter)>,
-    /// The largest dump, in bytes.
-    most: u64,
+    /// The largest dump.
+    limit: Limit,
     folder: &'a Path,
     /// Whether there was a dump.
     is_dumped: bool,
@@ -242,7 +243,7 @@ impl Real<'_> {
             self.server = Some(started.context("--start: the server cannot be started")?);
             let answered = self.wait_for(&format!("{name}: waits for an answer"), |real| {
                 let tick = &mut || real.progress.tick();
-                let mut body = real.served.open(real.most, Some(&real.interrupt), tick)?;
+                let mut body = real.served.open(real.limit, Some(&real.interrupt), tick)?;
                 io::copy(&mut body, &mut io::sink())?;
                 Ok(())
             });
@@ -328,6 +329,20 @@ impl Real<'_> {
     }
 }
 
+/// A reader that writes what was read into a file.
+struct Kept<'a, R> {
+    from: &'a mut R,
+    file: &'a mut fs::File,
+}
+
+impl<R: Read> Read for Kept<'_, R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.from.read(into)?;
+        self.file.write_all(&into[..read])?;
+        Ok(read)
+    }
+}
+
 impl World for Real<'_> {
     fn now(&self) -> Duration {
         self.start.elapsed()
@@ -359,9 +374,10 @@ impl World for Real<'_> {
     fn counter(&mut self) -> anyhow::Result<u64> {
         let (served, counter) = self.counter.as_ref().context("expected a counter")?;
         let read = || {
-            let (most, interrupt) = (self.most.min(metrics::MOST), Some(&self.interrupt));
+            let limit = self.limit.at_most(metrics::MOST);
+            let interrupt = Some(&self.interrupt);
             let mut page = Vec::new();
-            let mut body = served.open(most, interrupt, &mut || ())?;
+            let mut body = served.open(limit, interrupt, &mut || ())?;
             body.read_to_end(&mut page)?;
             anyhow::Ok(counter.value(&String::from_utf8_lossy(&page))?)
         };
@@ -373,17 +389,18 @@ impl World for Real<'_> {
         let asked = self.start.elapsed();
         let interrupt = Some(&self.interrupt);
         let tick = &mut || self.progress.tick();
-        let mut body = self.served.open(self.most, interrupt, tick)?;
+        let mut body = self.served.open(self.limit, interrupt, tick)?;
         // The server took the dump between the request and the answer.
         let at = (asked + self.start.elapsed()) / 2;
         let mut file = tempfile::NamedTempFile::new_in(self.folder)
             .with_context(|| plimsoll_desk::project::shown(self.folder))?;
-        io::copy(&mut body, &mut file)?;
-        file.seek(SeekFrom::Start(0))?;
-        let limits = Limits { bytes: self.most };
-        let mut input = io::BufReader::new(file.as_file());
-        let profile = read::read(&mut input, limits);
-        let profile = profile.map_err(|err| hinted(err, self.served.server))?;
+        // What is no profile is not kept.
+        let kept = Kept {
+            from: &mut body,
+            file: file.as_file_mut(),
+        };
+        let profile = read::read(&mut io::BufReader::new(kept), self.limit.limits());
+        let profile = profile.map_err(|err| hinted(err, self.served.server, self.limit))?;
         self.progress.clear();
         if !std::mem::replace(&mut self.is_dumped, true)
             && let Some(note) = without_objects(&profile, self.served.server)

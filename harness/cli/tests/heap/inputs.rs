@@ -144,7 +144,8 @@ fn sizes_have_a_limit() {
     let folder = Folder::new();
     let file = folder.file("a.heap", dump(1, "3 3072 0x10 0x20"));
     let said = plimsoll(&["show", "--max-size", "50", &file]);
-    said.fails(5, "expected a profile of at most 50 bytes, found more");
+    let hint = "expected a profile of at most 50 bytes, found more\n  hint: --max-size sets this";
+    said.fails(5, hint);
     // Eighty megabytes of stacks in some two hundred kilobytes.
     let mut bomb = GzEncoder::new(Vec::new(), Compression::best());
     bomb.write_all(b"heap_v2/1\n").unwrap();
@@ -154,6 +155,42 @@ fn sizes_have_a_limit() {
     }
     let said = plimsoll(&["show", &folder.file("bomb.heap", bomb.finish().unwrap())]);
     said.fails(5, "grows to at most 200 times its size");
+}
+
+/// A million mappings took 15 seconds, because each of their files was looked for.
+#[test]
+fn only_files_with_addresses_are_looked_for() {
+    let folder = Folder::new();
+    let mut text = dump(1, "1 64 0x7f0000001100\n1 32 0x7f0000002100");
+    for file in 1..50 {
+        let start = 0x7f00_0000_0000_u64 + 0x1000 * file;
+        let end = start + 0x1000;
+        text += &format!("{start:x}-{end:x} r-xp 00000000 fe:00 {file} /gone/lib{file}.so\n");
+    }
+    let said = plimsoll(&["show", "--folded", &folder.file("a.heap", text)]);
+    assert_eq!(said.out, "lib1.so+0x100 64\nlib2.so+0x100 32\n");
+    let note = "lib1.so and lib2.so cannot be read: No such file or directory (os error 2): their \
+                addresses have no names";
+    assert_eq!(
+        said.err.lines().collect::<Vec<_>>(),
+        [format!("note: {note}")]
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_default_limit_fits_the_memory() {
+    let folder = Folder::new();
+    let file = folder.file("a.heap", "heap_v2/1\n@ 0x1\n  t*: 1: 8 [0: 0]\n");
+    let endless = r#"(cat "$1"; yes "$(tail -n 2 "$1")") | (ulimit -v 524288; "$0" show -)"#;
+    let tool = env!("CARGO_BIN_EXE_plimsoll");
+    let said = Command::new("sh")
+        .args(["-c", endless, tool, &file])
+        .output();
+    Said::of(&said.unwrap()).fails(
+        5,
+        "the limit is 128 MiB, a quarter of the 512 MiB that `ulimit -v`",
+    );
 }
 
 /// A program with a function to be found in it.

@@ -237,7 +237,11 @@ fn an_endless_body() {
     let server = Fake::new(|_, stream| {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 9000000000\r\n\r\n");
     });
-    let why = ["found one of 9000000000", "--max-size"];
+    let why = [
+        "found one of 9000000000",
+        "the limit is ",
+        "--max-size sets another",
+    ];
     fails(&[&server.url("/")], &why);
 }
 
