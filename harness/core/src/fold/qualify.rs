@@ -13,6 +13,7 @@
 //! complete names do. The file of a target, such as `tests/leaks.rs`, names the crate if
 //! nothing else does.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::normalize_frame;
@@ -225,6 +226,7 @@ pub(super) fn is_std_file(file: &str) -> bool {
 
 /// Returns a short path for people.
 pub(super) fn shortened(file: &str, workspace_root: Option<&str>) -> String {
+    let file = &*without_detours(file);
     let in_workspace = || {
         let root = workspace_root?.trim_end_matches('/');
         let below = file.strip_prefix(root).filter(|_| !root.is_empty())?;
@@ -238,6 +240,25 @@ pub(super) fn shortened(file: &str, workspace_root: Option<&str>) -> String {
         .or_else(in_workspace)
         .or_else(last_four)
         .unwrap_or_else(|| file.to_owned())
+}
+
+/// Returns a path without `folder/../`, which debug information has of `#[path = "../x.rs"]`. A
+/// `..` without a folder before it stays.
+fn without_detours(file: &str) -> Cow<'_, str> {
+    if !file.contains("/../") {
+        return Cow::Borrowed(file);
+    }
+    let mut names: Vec<&str> = Vec::new();
+    for name in file.split('/') {
+        let is_folder = names
+            .last()
+            .is_some_and(|last| !matches!(*last, "" | "." | ".."));
+        match name {
+            ".." if is_folder => drop(names.pop()),
+            _ => names.push(name),
+        }
+    }
+    Cow::Owned(names.join("/"))
 }
 
 /// Returns a path such as `lru-0.18.1/src/lib.rs` for a file in cargo's or the compiler's
@@ -260,4 +281,27 @@ fn package_path(file: &str) -> Option<String> {
         return Some(rest.to_owned());
     }
     file.strip_prefix("/rust/deps/").map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_have_no_detours() {
+        for (file, short) in [
+            ("/w/leaky/../src/lib.rs", "src/lib.rs"),
+            ("/w/src/a/b/../../lib.rs", "src/lib.rs"),
+            ("src/../src/x.rs", "src/x.rs"),
+            ("../../x/../lib.rs", "../../lib.rs"),
+            ("/../lib.rs", "/../lib.rs"),
+            ("a..b/../lib.rs", "lib.rs"),
+            (
+                "/rustc/0123/library/core/src/../../simd/src/lib.rs",
+                "library/simd/src/lib.rs",
+            ),
+        ] {
+            assert_eq!(shortened(file, Some("/w")), short, "{file}");
+        }
+    }
 }

@@ -170,15 +170,18 @@ impl Page {
     }
 }
 
-/// Returns the words of a text. A number of bytes is one word with its unit.
+/// The units besides those of bytes that stay with their number.
+const UNITS: [&str; 6] = ["s", "min", "h", "d", "years", "%"];
+
+/// Returns the words of a text. A number is one word with its unit.
 fn words(text: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let mut start = 0;
     for (at, _) in text.match_indices(' ') {
-        let unit = text[at + 1..].split(|c: char| !c.is_alphanumeric()).next();
-        let is_size = text[..at].ends_with(|c: char| c.is_ascii_digit())
-            && unit.is_some_and(|unit| BYTE_UNITS.contains(&unit));
-        if !is_size {
+        let unit = text[at + 1..].split(|c: char| !c.is_alphanumeric() && c != '%');
+        let unit = unit.into_iter().next().unwrap_or_default();
+        let is_unit = BYTE_UNITS.contains(&unit) || UNITS.contains(&unit);
+        if !(is_unit && text[..at].ends_with(|c: char| c.is_ascii_digit())) {
             words.push(&text[start..at]);
             start = at + 1;
         }
@@ -186,4 +189,23 @@ fn words(text: &str) -> Vec<&str> {
     words.push(&text[start..]);
     words.retain(|word| !word.is_empty());
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_stays_with_its_unit() {
+        let said = |text| words(text).join(" | ");
+        assert_eq!(
+            said("(allowed: 0 B) or 1.5 KiB."),
+            "(allowed: | 0 B) | or | 1.5 KiB."
+        );
+        assert_eq!(
+            said("in 3.1 h, 10 % of 5 min"),
+            "in | 3.1 h, | 10 % | of | 5 min"
+        );
+        assert_eq!(said("5 stacks x s B"), "5 | stacks | x | s | B");
+    }
 }
