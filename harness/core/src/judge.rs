@@ -13,7 +13,7 @@ use crate::growth::{FEWEST_DUMPS, Growth, Quantity, View};
 use crate::rate::to_f64;
 use crate::series::LEAST_SIZE;
 pub use crate::verdict::Verdict;
-use crate::verdict::{Rarest, Threshold};
+use crate::verdict::{Rarest, Threshold, Visible};
 use crate::{FoldedStack, Law, Rate, Resource, Series, Tally, fold};
 use subjects::{Agreed, Measured, Of};
 
@@ -71,7 +71,7 @@ pub struct Assessment {
     pub threshold: Threshold,
     /// The smallest growth that would have been seen. `None` if the measurement was not
     /// conclusive.
-    pub visible: Option<Rate>,
+    pub visible: Option<Visible>,
     /// How rare large objects may be and still be seen. `None` if everything is sampled, or if
     /// the measurement was not conclusive.
     pub rarest: Option<Rarest>,
@@ -327,7 +327,7 @@ impl<'a> Judged<'a> {
                 iterations: self.looked_for,
                 coarsened: self.looked_for < self.wanted,
             },
-            visible,
+            visible: visible.map(Visible::from),
             short_by: self.short_by(),
             rarest: visible
                 .filter(|_| !observed.of_process)

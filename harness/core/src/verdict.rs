@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::Rate;
+use crate::required::required;
 use crate::words::words;
 
 /// The verdict on a scenario.
@@ -43,6 +45,40 @@ pub struct Threshold {
     /// Whether the run had to use a coarser threshold than the default. Never true if the
     /// scenario set its own.
     pub coarsened: bool,
+}
+
+/// The smallest growth that a run would have seen, per iteration.
+///
+/// A part is `None` if the run would have seen growth at no rate that was tried. It is no number
+/// then, so that nothing prints it as one.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Visible {
+    /// Objects; zero if only bytes were looked at.
+    #[serde(deserialize_with = "required")]
+    pub objects: Option<f64>,
+    /// Bytes.
+    #[serde(deserialize_with = "required")]
+    pub bytes: Option<f64>,
+}
+
+impl From<Rate> for Visible {
+    fn from(Rate { objects, bytes }: Rate) -> Visible {
+        let (objects, bytes) = (Some(objects), Some(bytes));
+        Visible { objects, bytes }.within(f64::MAX)
+    }
+}
+
+impl Visible {
+    /// Returns the same without a part that is no number, or not below `most`. Older reports have
+    /// the largest number there is for what is not known.
+    pub(crate) fn within(self, most: f64) -> Visible {
+        let known = |rate: Option<f64>| rate.filter(|rate| rate.abs() < most);
+        Visible {
+            objects: known(self.objects),
+            bytes: known(self.bytes),
+        }
+    }
 }
 
 /// The rarest leak of large objects that a sampled run would have seen.

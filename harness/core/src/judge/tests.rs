@@ -229,9 +229,9 @@ fn what_was_not_seen_is_said_in_numbers() {
         let found = assessed(41, stacks, allowances, below);
         format!("{:?}, short by {:.1}", found.visible, found.short_by)
     };
-    assert_snapshot!(said(&[], ""), @"Some(Rate { objects: 0.001, bytes: 0.008 }), short by 0.0");
+    assert_snapshot!(said(&[], ""), @"Some(Visible { objects: Some(0.001), bytes: Some(0.008) }), short by 0.0");
     // What has an allowance hides nothing.
-    assert_snapshot!(said(&[("main;a;b;leak", LEAK)], ALLOWED), @"Some(Rate { objects: 0.001, bytes: 0.008 }), short by 0.0");
+    assert_snapshot!(said(&[("main;a;b;leak", LEAK)], ALLOWED), @"Some(Visible { objects: Some(0.001), bytes: Some(0.008) }), short by 0.0");
     assert_snapshot!(said(&[("main;leak", LEAK)], ""), @"None, short by 8000.0");
 }
 
@@ -353,9 +353,10 @@ fn of_process(level: impl Fn(u64) -> u64, allowances: &str, policy: Policy) -> S
     };
     let baseline = Baseline::parse(format!("format = 1\n{allowances}").as_bytes()).unwrap();
     let assessment = judge(&observed, &baseline, &policy);
-    let seen = assessment
-        .visible
-        .map(|seen| format!("{:.0} B", seen.bytes));
+    let seen = assessment.visible.map(|seen| {
+        seen.bytes
+            .map_or("?".to_owned(), |bytes| format!("{bytes:.0} B"))
+    });
     format!(
         "{}, seen: {}",
         shown(&assessment),

@@ -137,11 +137,12 @@ fn answers(view: &View, per: &str) -> String {
         }
         _ => String::new(),
     };
-    said.push(format!(
-        "so it does{}: at most {} per {per}{findable}",
-        if quantity.rising { "" } else { " not" },
-        number(quantity.bound),
-    ));
+    let most = match quantity.bound.is_finite() {
+        true => format!("at most {} per {per}", number(quantity.bound)),
+        false => "at what rate at most is not known".to_owned(),
+    };
+    let not = if quantity.rising { "" } else { " not" };
+    said.push(format!("so it does{not}: {most}{findable}"));
     lines(&said)
 }
 

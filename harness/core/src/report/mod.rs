@@ -20,7 +20,7 @@ use crate::growth::Growth;
 use crate::judge::{Observed, iterations_to_settle};
 use crate::required::required;
 use crate::verdict::Verdict;
-pub use crate::verdict::{Rarest, Threshold};
+pub use crate::verdict::{Rarest, Threshold, Visible};
 use crate::{FoldedStack, Per, Rate, Resource, Series, Tally};
 
 /// The outcome of one scenario in one run.
@@ -47,7 +47,7 @@ pub struct Report {
     /// The smallest growth that the run has to find.
     pub threshold: Threshold,
     /// The smallest growth that this run would have seen. `None` if it was not conclusive.
-    pub visible: Option<Rate>,
+    pub visible: Option<Visible>,
     /// How rare large objects may be and still be seen. `None` if everything is sampled, or if
     /// the run was not conclusive.
     #[serde(skip_serializing_if = "Option::is_none")]

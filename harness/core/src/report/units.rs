@@ -2,16 +2,19 @@
 //!
 //! Three digits are shown. A number that is not zero never reads as zero.
 
-use super::Rarest;
+use super::{Rarest, Visible};
+use crate::Per;
 use crate::rate::to_f64;
-use crate::{Per, Rate};
+
+/// What stands for a number that is none.
+const UNKNOWN: &str = "unknown";
 
 pub(super) const BYTE_UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
 /// Formats bytes: `96 B`, `0.03 B`, `1.5 KiB`, `-12 B`.
 pub fn bytes(bytes: f64) -> String {
     if !bytes.is_finite() {
-        return "? B".to_owned();
+        return UNKNOWN.to_owned();
     }
     let mut value = bytes;
     let mut unit = 0;
@@ -40,7 +43,7 @@ fn sign(value: f64) -> &'static str {
 /// Formats objects per iteration: `1.00`, `0.03`, `0.0012`, `1,234.00`.
 pub fn objects(value: f64) -> String {
     if !value.is_finite() {
-        return "?".to_owned();
+        return UNKNOWN.to_owned();
     }
     group(&format!("{value:.*}", decimals_of_small(value)))
 }
@@ -103,16 +106,20 @@ impl Per {
 
 /// Formats the smallest growth that a run would have seen: `1 object per 1,000 iterations`. It
 /// is in bytes if the run would have seen those sooner than one object of 8 bytes.
-pub fn visible(rate: Rate, per: &Per) -> Option<String> {
-    let by_bytes =
-        rate.bytes > 0.0 && (rate.objects <= 0.0 || rate.bytes / 8.0 < rate.objects * 0.999);
-    Some(match rate.objects {
-        _ if by_bytes && rate.bytes >= 8.0 => format!("{} per {}", bytes(rate.bytes), per.one()),
-        _ if by_bytes => format!("8 B per {}", iterations(8.0 / rate.bytes, per)?),
+pub fn visible(seen: Visible, per: &Per) -> Option<String> {
+    let of_objects = seen.objects.filter(|rate| *rate > 0.0);
+    let of_bytes = seen.bytes.filter(|rate| *rate > 0.0);
+    let sooner = |rate: &f64| of_objects.is_none_or(|objects| rate / 8.0 < objects * 0.999);
+    if let Some(rate) = of_bytes.filter(sooner) {
+        return match rate >= 8.0 {
+            true => Some(format!("{} per {}", bytes(rate), per.one())),
+            false => Some(format!("8 B per {}", iterations(8.0 / rate, per)?)),
+        };
+    }
+    Some(match of_objects? {
         rate if rate >= 1.005 => format!("{} objects per {}", objects(rate), per.one()),
         rate if rate >= 1.0 => format!("1 object per {}", per.one()),
-        rate if rate > 0.0 => format!("1 object per {}", iterations(1.0 / rate, per)?),
-        _ => return None,
+        rate => format!("1 object per {}", iterations(1.0 / rate, per)?),
     })
 }
 
@@ -122,21 +129,27 @@ pub fn visible(rate: Rate, per: &Per) -> Option<String> {
 ///   `1 object per 100 iterations; of 4 KiB or more, 1 per 25,000`.
 /// - How fast a buffer may grow without more objects, if that is more than twice eight bytes
 ///   for each object:
-///   `1 object per 100 iterations; a buffer that grows by 17 B per iteration`.
-pub fn visible_with_rarest(rate: Rate, rarest: Option<Rarest>, per: &Per) -> Option<String> {
-    let mut seen = visible(rate, per)?;
-    if rate.objects > 0.0 && rate.bytes > 2.0 * 8.0 * rate.objects {
-        let bytes = bytes(rate.bytes);
-        seen += &format!("; a buffer that grows by {bytes} per {}", per.one());
+///   `1 object per 100 iterations; a buffer that grows by 17 B per iteration`. If the run would
+///   not have seen one at any rate: `1 object per 100 iterations; no buffer that grows`.
+pub fn visible_with_rarest(seen: Visible, rarest: Option<Rarest>, per: &Per) -> Option<String> {
+    let mut said = visible(seen, per)?;
+    let of_objects = seen.objects.unwrap_or(0.0);
+    match seen.bytes {
+        Some(rate) if of_objects > 0.0 && rate > 2.0 * 8.0 * of_objects => {
+            let bytes = bytes(rate);
+            said += &format!("; a buffer that grows by {bytes} per {}", per.one());
+        }
+        None => said += "; no buffer that grows",
+        Some(_) => {}
     }
     Some(match rarest {
         // Large objects that may not be rarer need no addition.
-        Some(rarest) if to_f64(rarest.iterations) * rate.objects > 1.0 => {
+        Some(rarest) if to_f64(rarest.iterations) * of_objects > 1.0 => {
             let size = size(rarest.bytes);
             let iterations = count(rarest.iterations);
-            format!("{seen}; of {size} or more, 1 per {iterations}")
+            format!("{said}; of {size} or more, 1 per {iterations}")
         }
-        _ => seen,
+        _ => said,
     })
 }
 
@@ -206,6 +219,7 @@ fn group(number: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Rate;
 
     fn all<T: Copy>(of: &[T], said: fn(T) -> String) -> String {
         let all: Vec<String> = of.iter().map(|one| said(*one)).collect();
@@ -218,7 +232,7 @@ mod tests {
         let said = "0 B | 0.008 B | 0.03 B | 0.5 B | 1 B | 9.33 B | 10 B | 96 B | 96 B | 100 B";
         assert_eq!(all(&small, bytes), said);
         let large = [1023.0, 1023.9, 1536.0, -12.0, 1e9, 1e30, f64::NAN];
-        let said = "1,023 B | 1 KiB | 1.5 KiB | -12 B | 954 MiB | 867,361,737,988 EiB | ? B";
+        let said = "1,023 B | 1 KiB | 1.5 KiB | -12 B | 954 MiB | 867,361,737,988 EiB | unknown";
         assert_eq!(all(&large, bytes), said);
         assert_eq!(
             all(&[96.0, -96.0, 0.0], signed_bytes),
@@ -239,8 +253,9 @@ mod tests {
 
     #[test]
     fn visible_growth_is_rounded_down() {
-        let said =
-            |objects, bytes| visible(Rate { objects, bytes }, &Per::default()).unwrap_or_default();
+        let seen = |objects, bytes| Visible::from(Rate { objects, bytes });
+        let per = Per::default();
+        let said = |objects, bytes| visible(seen(objects, bytes), &per).unwrap_or_default();
         assert_eq!(said(0.001, 0.008), "1 object per 1,000 iterations");
         assert_eq!(said(1.0 / 3000.0, 1.0), "1 object per 3,000 iterations");
         assert_eq!(said(0.0015, 0.1), "1 object per 666 iterations");
@@ -249,5 +264,15 @@ mod tests {
         assert_eq!(said(0.01, 0.008), "8 B per 1,000 iterations");
         assert_eq!(said(0.0, 64.0), "64 B per iteration");
         assert_eq!(said(0.0, 0.0), "");
+        // What is not known is no number.
+        let unknown = f64::INFINITY;
+        for bytes in [unknown, f64::MAX] {
+            let said = visible_with_rarest(seen(0.001, bytes), None, &per);
+            let buffer = "1 object per 1,000 iterations; no buffer that grows";
+            assert_eq!(said.as_deref(), Some(buffer));
+        }
+        assert_eq!(said(unknown, 64.0), "64 B per iteration");
+        assert_eq!(said(0.0, unknown), "");
+        assert_eq!(said(unknown, unknown), "");
     }
 }

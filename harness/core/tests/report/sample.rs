@@ -4,6 +4,7 @@
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::{
     Completeness, Finding, LadderEnd, Measured, Report, Run, Rung, Standing, Subject, Threshold,
+    Visible,
 };
 use plimsoll_core::{FoldedStack, Frame, Law, Rate, Tally};
 
@@ -38,9 +39,9 @@ pub(crate) fn report(run: &str, scenario: &str, verdict: Verdict) -> Report {
             iterations: 1_000,
             coarsened: false,
         },
-        visible: Some(Rate {
-            objects: 0.001,
-            bytes: 0.008,
+        visible: Some(Visible {
+            objects: Some(0.001),
+            bytes: Some(0.008),
         }),
         rarest: None,
         findings: Vec::new(),

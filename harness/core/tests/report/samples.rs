@@ -8,6 +8,7 @@ use plimsoll_core::report::Standing::{Allowed, Exceeded, Expired, Moved, New, St
 use plimsoll_core::report::{
     BuilderSetting, Check, CheckOutcome, Clock, Compared, Completeness, Failure, Finding,
     LadderEnd, Measured, Rarest, Report, Run, Rung, StackGrowth, Subject, Survivors, Threshold,
+    Visible,
 };
 use plimsoll_core::{FoldedStack, Frame, Lacks, Law, Per, Rate, Resource, Tally};
 use proptest::collection::vec;
@@ -399,7 +400,7 @@ prop_compose! {
         Report {
             run, scenario, verdict, measured, builder: builder.into_iter().map(setting).collect(), rungs, end,
             threshold: Threshold { iterations, coarsened },
-            visible,
+            visible: visible.map(Visible::from),
             rarest: rarest.map(|[bytes, iterations]| Rarest { bytes, iterations }),
             findings, own, checks, enough: enough.map(setting), per, completeness, failure, notes,
             compared: compared.map(|[before, after]| Compared { before, after }),

@@ -71,7 +71,7 @@ fn growth_within_allowances() {
     let mut report = within();
     let mut allowed = verdict_of(Verdict::Within, Standing::Allowed);
     report.findings = vec![allowed.clone()];
-    report.visible = Some(rate_of(0.01, 0.001));
+    report.visible = Some(rate_of(0.01, 0.001).into());
     assert_snapshot!(one_line(&report), @"lru_churn: 16,384 iterations, 1 stack grows within its allowance; would have seen 8 B per 8,000 iterations");
     allowed.standing = Standing::Moved;
     allowed.moved_from = Some(stack(&["main", "lru_churn::fill", "lru::LruCache::put"]));
@@ -328,7 +328,7 @@ fn cannot_tell() {
     let mut report = within();
     report.verdict = Verdict::Inconclusive;
     report.end = LadderEnd::Budget;
-    report.visible = Some(rate_of(0.05, 4.8));
+    report.visible = Some(rate_of(0.05, 4.8).into());
     report.threshold = COARSE;
     report.findings = vec![Finding {
         rate: rate_of(0.02, 1.5),

@@ -13,7 +13,7 @@ use crate::report::{
     Rarest, Report, Run, Rung, StackGrowth, Standing, Subject, Survivors, Threshold,
 };
 use crate::required::required;
-use crate::verdict::Verdict;
+use crate::verdict::{Verdict, Visible};
 use crate::{FoldedStack, Frame, Lacks, Law, Per, Rate, Tally};
 
 /// Which keys of a finding belong to which format.
@@ -79,7 +79,7 @@ struct ReportJson {
     end: LadderEnd,
     threshold: Threshold,
     #[serde(deserialize_with = "required")]
-    visible: Option<Rate>,
+    visible: Option<Visible>,
     /// Absent in an exact run, whose report has the form from before sampled runs.
     #[serde(default)]
     rarest: Option<Rarest>,
@@ -146,7 +146,7 @@ impl ReportJson {
             rungs: self.rungs,
             end: self.end,
             threshold: self.threshold,
-            visible: self.visible,
+            visible: self.visible.map(|seen| seen.within(f64::MAX)),
             rarest: self.rarest,
             findings: findings.collect::<Result<_, _>>()?,
             own: self.own,

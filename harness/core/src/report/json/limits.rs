@@ -125,6 +125,8 @@ impl Limits {
             rate.objects = finite(rate.objects, self.rate);
             rate.bytes = finite(rate.bytes, self.rate);
         });
+        // A limit that is too large is one that is not known.
+        cut.visible = cut.visible.map(|seen| seen.within(self.rate));
         each_string(&mut cut, |what, text| match what {
             OUTPUT => truncate(text, self.output, true),
             _ => truncate(text, self.string, false),
@@ -179,7 +181,11 @@ impl Limits {
             }
         });
         checked?;
-        let mut in_range = true;
+        let visible = report.visible.into_iter();
+        let mut visible = visible
+            .flat_map(|seen| [seen.objects, seen.bytes])
+            .flatten();
+        let mut in_range = visible.all(|limit| limit.abs() <= self.rate);
         each_rate(&mut report.clone(), |rate| {
             in_range &= rate.objects.abs() <= self.rate && rate.bytes.abs() <= self.rate;
         });
@@ -350,7 +356,6 @@ pub(super) fn string_bytes(report: &Report) -> usize {
 }
 
 fn each_rate(report: &mut Report, mut visit: impl FnMut(&mut Rate)) {
-    report.visible.iter_mut().for_each(&mut visit);
     for finding in &mut report.findings {
         visit(&mut finding.rate);
         visit(&mut finding.error);

@@ -183,8 +183,8 @@ fn twice_what_is_seen(which: usize, seen: &Assessment) -> Option<f64> {
     let visible = seen.visible?;
     Some(match which {
         3 => 2.0 / seen.rarest?.iterations as f64,
-        4 | 12 => 2.0 * visible.bytes,
-        _ => 2.0 * visible.objects,
+        4 | 12 => 2.0 * visible.bytes?,
+        _ => 2.0 * visible.objects?,
     })
 }
 

@@ -1,9 +1,8 @@
 //! The verdict of all scenarios together, in one line.
 
-use plimsoll_core::Rate;
 use plimsoll_core::judge::Verdict;
-use plimsoll_core::report::Report;
 use plimsoll_core::report::units::{count, plural, visible};
+use plimsoll_core::report::{Report, Visible};
 
 use crate::joined::{Joined, Scenario};
 use crate::render::entries::{Entry, Kind};
@@ -119,7 +118,7 @@ fn reports(scenarios: &[Scenario]) -> impl Iterator<Item = &Report> {
 /// their rates are not per the same.
 pub(super) fn seen_by_all(joined: &Joined) -> Option<String> {
     let is_green = matches!(joined.verdict(), Some(Verdict::Within | Verdict::Improved));
-    let mut coarsest: Option<Rate> = None;
+    let mut coarsest: Option<Visible> = None;
     let per = &reports(&joined.scenarios).next()?.per;
     for report in reports(&joined.scenarios).filter(|_| is_green) {
         // Seconds and requests do not compare.
@@ -132,11 +131,9 @@ pub(super) fn seen_by_all(joined: &Joined) -> Option<String> {
 }
 
 /// Returns a detection limit in objects per iteration, with 8 bytes as one object. If the rate
-/// has both objects and bytes, the smaller result counts.
-fn coarseness(rate: Rate) -> f64 {
-    match (rate.objects > 0.0, rate.bytes > 0.0) {
-        (true, true) => rate.objects.min(rate.bytes / 8.0),
-        (true, false) => rate.objects,
-        (false, _) => rate.bytes / 8.0,
-    }
+/// has both objects and bytes, the smaller result counts. A limit that is not known is the coarsest.
+fn coarseness(seen: Visible) -> f64 {
+    let parts = [seen.objects, seen.bytes.map(|rate| rate / 8.0)].into_iter();
+    let known = parts.flatten().filter(|rate| *rate > 0.0);
+    known.reduce(f64::min).unwrap_or(f64::INFINITY)
 }

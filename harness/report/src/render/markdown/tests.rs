@@ -119,7 +119,7 @@ fn all_within() {
         ..finding("main put", 16.0)
     });
     let mut coarse = report("c", Verdict::Within);
-    coarse.visible = Some(rate(0.01, 0.08));
+    coarse.visible = Some(rate(0.01, 0.08).into());
     assert_snapshot!(told(vec![report("a", Verdict::Within), allowed, coarse]), @"### 🟢 Leak check: 3 of 3 scenarios are within their baselines");
 }
 
