@@ -209,6 +209,7 @@ pub const POLICY: Policy = Policy {
     at_top: true,
     accuse_from: 0,
     accuse_anew_from: 0,
+    outside: None,
     may_coarsen: true,
     today: None,
 };

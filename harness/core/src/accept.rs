@@ -8,9 +8,10 @@ use crate::baseline::{
     StackPattern, is_twice_the_need, round_up,
 };
 use crate::finding::{Finding, Standing, Subject};
+use crate::growth::Unit;
 use crate::report::Report;
 use crate::verdict::Verdict;
-use crate::{FoldedStack, Rate};
+use crate::{FoldedStack, Rate, Resource};
 
 impl Acceptance {
     /// Returns everything to accept from a report: growth that was too much, stacks that
@@ -132,8 +133,10 @@ fn lowered(allowance: &Allowance, need: Need) -> Accepted {
 
 /// Returns the rate in a form that a file can have.
 fn agreed(subject: &AllowanceSubject, mut rate: Rate) -> Rate {
-    if subject.resource().is_some() {
-        rate.bytes = 0.0;
+    match subject.resource().map(Resource::unit) {
+        None => {}
+        Some(Unit::Objects) => rate.bytes = 0.0,
+        Some(Unit::Bytes) => rate.objects = 0.0,
     }
     // Objects may shrink while bytes grow, or the other way round.
     rate.map(|rate| rate.max(0.0))

@@ -1,6 +1,7 @@
 //! Makes a verdict from growth and a baseline. It is pure, and formats nothing.
 
 mod moved;
+mod outside;
 mod subjects;
 
 use std::cmp::Reverse;
@@ -15,6 +16,7 @@ use crate::series::LEAST_SIZE;
 pub use crate::verdict::Verdict;
 use crate::verdict::{Rarest, Threshold, Visible};
 use crate::{FoldedStack, Law, Rate, Resource, Series, Tally, fold};
+pub use outside::DEFAULT_OUTSIDE;
 use subjects::{Agreed, Measured, Of};
 
 /// A measurement: the levels of stacks and resources over the rungs of one ladder.
@@ -42,6 +44,9 @@ pub struct Policy {
     /// The growth to find: one object, or 8 bytes, in so many iterations. `None` means 1,000,
     /// or fewer if the ladder is too short for that.
     pub threshold: Option<u64>,
+    /// The growth of memory outside the allocator to find, in bytes per iteration. `None` means
+    /// [`DEFAULT_OUTSIDE`], or more if the ladder is too short for that.
+    pub outside: Option<u64>,
     /// Whether time, iterations or memory are used up. Only then can a verdict be *regressed*:
     /// until it is full, a cache grows exactly as a leak does.
     pub at_top: bool,
@@ -250,10 +255,7 @@ impl<'a> Judged<'a> {
     fn is_regressed(&self, subject: &Measured<'_>) -> bool {
         let (carried, errors) = (subject.carried(), subject.errors());
         let may_be_anew = self.may_accuse_anew;
-        self.may_accuse
-            && subject
-                .growth
-                .exceeds(carried, self.finest, errors, may_be_anew)
+        self.may_accuse && subject.exceeds(carried, self.finest, errors, may_be_anew)
     }
 
     fn verdict_of(&self, subject: &Measured<'_>) -> Verdict {
@@ -272,7 +274,7 @@ impl<'a> Judged<'a> {
             Some(_) => self.wanted,
             None => self.looked_for,
         };
-        let each = undecided.map(|one| one.growth.short_by(one.carried(), threshold));
+        let each = undecided.map(|one| one.short_by(threshold));
         each.fold(0.0, f64::max)
     }
 
@@ -314,7 +316,8 @@ impl<'a> Judged<'a> {
         };
         let verdicts = findings.iter().map(|finding| finding.verdict);
         let verdict = verdicts.fold(least, Verdict::max);
-        let findable = self.subjects.iter().map(|one| one.growth.objects.findable);
+        let heap = self.subjects.iter().filter(|one| one.outside.is_none());
+        let findable = heap.map(|one| one.growth.objects.findable);
         let any_size = 0.5 * findable.fold(0.0, f64::max);
         let visible = self.conclusive.map(|_| match observed.of_process {
             true => visible_of_process(observed, &self.subjects),
@@ -326,6 +329,7 @@ impl<'a> Judged<'a> {
             threshold: Threshold {
                 iterations: self.looked_for,
                 coarsened: self.looked_for < self.wanted,
+                outside: self.subjects.iter().find_map(Measured::outside_threshold),
             },
             visible: visible.map(Visible::from),
             short_by: self.short_by(),
@@ -359,7 +363,9 @@ fn order(finding: &Finding) -> impl Ord {
 fn visible_at(subjects: &[Measured<'_>], threshold: u64, any_size: f64, verdict: Verdict) -> Rate {
     let per_iteration = any_size.max(1.0 / to_f64(threshold));
     let slack = slack(subjects);
-    let open = subjects.iter().map(|subject| {
+    // What was looked for outside of the allocator has a threshold of its own.
+    let heap = subjects.iter().filter(|one| one.outside.is_none());
+    let open = heap.map(|subject| {
         let bytes = &subject.growth.bytes;
         let findable = bytes.findable.max(bytes.findable_anew);
         (bytes.bound - subject.carried().bytes).max(findable)
@@ -373,7 +379,8 @@ fn visible_at(subjects: &[Measured<'_>], threshold: u64, any_size: f64, verdict:
 
 /// Returns the most that an allowance carries beyond what it allows.
 fn slack(subjects: &[Measured<'_>]) -> Rate {
-    subjects.iter().fold(Rate::default(), |most, subject| {
+    let heap = subjects.iter().filter(|one| one.outside.is_none());
+    heap.fold(Rate::default(), |most, subject| {
         let beyond = subject
             .carried()
             .zip(subject.agreed.rate(), std::ops::Sub::sub);
@@ -484,14 +491,15 @@ fn judged<'a>(
     threshold: u64,
     policy: &Policy,
 ) -> (Vec<Measured<'a>>, BTreeSet<usize>) {
-    let own = subjects::of(observed, baseline, &[]);
+    let own = subjects::of(observed, baseline, &[], policy);
     let idle = idle_allowances(baseline, &own, threshold);
     let moves = moved::find(observed, baseline, &own, &idle, threshold, policy);
     if moves.is_empty() {
         return (own, BTreeSet::new());
     }
     let taken = moves.iter().flat_map(|one| one.allowances.iter().copied());
-    (subjects::of(observed, baseline, &moves), taken.collect())
+    let all = subjects::of(observed, baseline, &moves, policy);
+    (all, taken.collect())
 }
 
 /// Returns the places of the allowances whose stack, or resource, does not grow in this run.
@@ -512,7 +520,7 @@ fn idle_allowances(
                 None => 0.0,
             };
             subject.agreed.uses(index)
-                && (!growth.stays_within(Rate::default(), threshold)
+                && (subject.grows(threshold)
                     || is_half(growth.objects.bound, rate.objects)
                     || is_half(growth.bytes.bound.max(unseen), rate.bytes))
         })

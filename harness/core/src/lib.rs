@@ -41,6 +41,7 @@ pub mod growth;
 pub mod judge;
 pub mod ladder;
 pub mod layout;
+pub mod outside;
 mod per;
 mod rate;
 pub mod report;

@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::growth::Unit;
 use crate::words::words;
 
-/// Something that a process has a number of, and that it can run out of.
+/// Something that a process has, and that it can run out of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Resource {
@@ -12,19 +13,36 @@ pub enum Resource {
     Threads,
     /// Its open file descriptors.
     Descriptors,
+    /// Its mappings of files, by number.
+    Mappings,
+    /// Memory that it maps and that the allocator does not manage, in bytes.
+    Outside,
 }
 
 words!(Resource {
     Threads = "threads",
     Descriptors = "descriptors",
+    Mappings = "mappings",
+    Outside = "outside",
 });
 
 impl Resource {
+    /// Returns the unit in which it is measured: bytes for memory, and objects for what is
+    /// counted.
+    pub fn unit(self) -> Unit {
+        match self {
+            Resource::Threads | Resource::Descriptors | Resource::Mappings => Unit::Objects,
+            Resource::Outside => Unit::Bytes,
+        }
+    }
+
     /// Returns what one of it is called: `thread`.
     pub fn one(self) -> &'static str {
         match self {
             Resource::Threads => "thread",
             Resource::Descriptors => "file descriptor",
+            Resource::Mappings => "mapped file",
+            Resource::Outside => "memory outside the allocator",
         }
     }
 
@@ -33,6 +51,16 @@ impl Resource {
         match self {
             Resource::Threads => "threads",
             Resource::Descriptors => "file descriptors",
+            Resource::Mappings => "mapped files",
+            Resource::Outside => "memory outside the allocator",
+        }
+    }
+
+    /// Returns what follows a number of it: `+1.00 threads`, `+4 KiB outside the allocator`.
+    pub fn after_number(self) -> &'static str {
+        match self {
+            Resource::Outside => "outside the allocator",
+            counted => counted.many(),
         }
     }
 
@@ -42,6 +70,9 @@ impl Resource {
             Resource::Threads => 1_000,
             // The usual limit of open files.
             Resource::Descriptors => 1_024,
+            // The usual limit of mappings, `vm.max_map_count`.
+            Resource::Mappings => 65_530,
+            Resource::Outside => 1 << 30,
         }
     }
 }

@@ -45,6 +45,10 @@ pub struct Threshold {
     /// Whether the run had to use a coarser threshold than the default. Never true if the
     /// scenario set its own.
     pub coarsened: bool,
+    /// The growth of memory outside the allocator to find, in bytes per iteration. `None` if that
+    /// memory was not measured. Reports of older versions do not have this key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outside: Option<u64>,
 }
 
 /// The smallest growth that a run would have seen, per iteration.

@@ -119,6 +119,8 @@ pub(super) fn observe(
             threads: 0,
             descriptors: 0,
             resident: 0,
+            mappings: None,
+            memory: None,
         });
     }
     progress.clear();

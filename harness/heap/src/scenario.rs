@@ -183,6 +183,7 @@ impl Scenario {
     fn report(&self, seen: Option<&Seen>) -> anyhow::Result<Report> {
         let policy = Policy {
             threshold: self.settings.threshold,
+            outside: None,
             at_top: true,
             accuse_from: 0,
             accuse_anew_from: 0,
@@ -201,6 +202,7 @@ impl Scenario {
             threshold: Threshold {
                 iterations: self.settings.threshold.unwrap_or(DEFAULT_THRESHOLD),
                 coarsened: false,
+                outside: None,
             },
             visible: None,
             rarest: None,

@@ -148,7 +148,7 @@ impl Climb {
         }
     }
 
-    /// Adds threads and open files, as if each had a stack of its own.
+    /// Adds the resources, as if each had a stack of its own.
     fn add_resources(&mut self, report: &Report, compared: &Compared) {
         let at = |iterations: u64| {
             let mut rungs = report.rungs.iter();
@@ -163,7 +163,10 @@ impl Climb {
                 / compared.after.saturating_sub(compared.before).max(1) as f64
         };
         for resource in Resource::ALL {
-            let (before, after) = (before.resource(resource), after.resource(resource));
+            let levels = before.resource(resource).zip(after.resource(resource));
+            let Some((before, after)) = levels else {
+                continue;
+            };
             if before != after {
                 let rate = Rate {
                     objects: per_iteration(before.objects, after.objects),

@@ -30,6 +30,16 @@ readable! {
     lg_sample: usize = "prof.lg_sample";
     /// The maximum number of frames that a stack keeps; newer than 5.3.0.
     prof_bt_max: u32 = "opt.prof_bt_max";
+    /// Bytes in pages with live objects, when statistics were last refreshed. So are the next ones.
+    stats_active: usize = "stats.active";
+    /// Bytes that jemalloc needs for itself.
+    stats_metadata: usize = "stats.metadata";
+    /// Bytes of jemalloc's pages that may be resident.
+    stats_resident: usize = "stats.resident";
+    /// Bytes that jemalloc has mapped and that it may use without asking the kernel.
+    stats_mapped: usize = "stats.mapped";
+    /// Bytes that jemalloc has mapped and given back to the kernel, without unmapping them.
+    stats_retained: usize = "stats.retained";
     /// How often the mutexes of the lists of thread caches had been locked when statistics were
     /// last refreshed. 4096 is MALLCTL_ARENAS_ALL: the sum over all arenas.
     thread_cache_locks: u64 = "stats.arenas.4096.mutexes.tcache_list.num_ops";
@@ -66,6 +76,19 @@ pub(crate) fn stats_allocated() -> Result<usize, Error> {
     // name above; 4096 is MALLCTL_ARENAS_ALL, all arenas together.
     let internal: usize = unsafe { raw::read(b"stats.arenas.4096.internal\0") }?;
     Ok(allocated.saturating_sub(internal))
+}
+
+/// Refreshes the statistics, and returns what jemalloc says of its memory: `stats.active`,
+/// `stats.metadata`, `stats.resident`, and the bytes of all that it has mapped.
+pub(crate) fn memory() -> Result<[usize; 4], Error> {
+    refresh_stats()?;
+    let mapped = stats_mapped()?.saturating_add(stats_retained()?);
+    Ok([
+        stats_active()?,
+        stats_metadata()?,
+        stats_resident()?,
+        mapped,
+    ])
 }
 
 /// Switches the profiler on or off, for every thread.

@@ -134,6 +134,22 @@ impl Scenario {
         self
     }
 
+    /// Sets the growth of memory outside the allocator to find, in bytes per iteration. This is
+    /// memory that the program maps itself, or that another allocator has.
+    ///
+    /// The default is 64 bytes, or more if the ladder is short. Then such memory never makes a
+    /// run inconclusive. With a value that is set here, a run that cannot find such growth is
+    /// inconclusive.
+    ///
+    /// # Panics
+    ///
+    /// If `bytes` is zero.
+    pub fn outside(mut self, bytes: u64) -> Scenario {
+        assert!(bytes > 0, "growth is at least one byte per iteration");
+        self.options.settings.outside = Some(bytes);
+        self
+    }
+
     /// Sets the mean bytes between samples: 1, which samples every allocation, or another power
     /// of two. Any other value is an error when the tests start.
     ///

@@ -116,6 +116,7 @@ impl Workload {
             at_top: self.end != LadderEnd::Settled,
             accuse_from: 0,
             accuse_anew_from: 0,
+            outside: None,
             may_coarsen: true,
             today: "2026-03-01".parse().ok(),
         };
@@ -244,6 +245,8 @@ impl Workload {
                 threads: resource(Resource::Threads),
                 descriptors: resource(Resource::Descriptors),
                 resident: 14_680_064 + 3 * live.bytes,
+                mappings: None,
+                memory: None,
             }
         };
         iterations.iter().enumerate().map(rung).collect()

@@ -28,7 +28,7 @@
 //! expires = 2027-01-31                # from the day after, the test fails again
 //!
 //! [[allow]]
-//! resource = "threads"                # or "descriptors"; instead of `stack`
+//! resource = "threads"                # or another; instead of `stack`
 //! objects = 1.0
 //! law = "linear"
 //! ```

@@ -10,6 +10,7 @@ use super::{
     Allowance, AllowanceSubject, BaselineError, Date, FORMAT, MAX_ALLOWANCES, MAX_BYTES,
     MAX_FRAME_BYTES, MAX_FRAMES, MAX_RATE, MeasuredWith, PatternFrame, StackPattern,
 };
+use crate::growth::Unit;
 use crate::toml::{found, found_value, line_at, nearest, quoted, quoted_message};
 use crate::{Law, Per, Rate, Resource};
 
@@ -289,12 +290,18 @@ impl<'a> Reader<'a> {
         };
         allow.check_keys(ALLOW_KEYS)?;
         let subject = allow.subject()?;
-        let objects = allow.rate("objects")?;
-        let bytes = match (&subject, allow.get("bytes")) {
-            (AllowanceSubject::Stack(_), _) => allow.rate("bytes")?,
-            (_, None) => 0.0,
-            (_, Some(item)) => {
-                return Err(allow.unexpected("bytes", item, "no bytes beside a `resource`"));
+        let (objects, bytes) = match subject
+            .resource()
+            .map(|resource| (resource, resource.unit()))
+        {
+            None => (allow.rate("objects")?, allow.rate("bytes")?),
+            Some((resource, Unit::Objects)) => {
+                allow.no_rate("bytes", resource)?;
+                (allow.rate("objects")?, 0.0)
+            }
+            Some((resource, Unit::Bytes)) => {
+                allow.no_rate("objects", resource)?;
+                (0.0, allow.rate("bytes")?)
             }
         };
         let law = allow.law_in("law", allow.required("law")?)?;
@@ -310,13 +317,30 @@ impl<'a> Reader<'a> {
         })
     }
 
+    /// Checks that a rate is absent, because a resource does not have it.
+    fn no_rate(&self, key: &str, resource: Resource) -> Result<(), BaselineError> {
+        match self.get(key) {
+            None => Ok(()),
+            Some(item) => {
+                let expected = format!("no {key} beside the resource `{resource}`");
+                Err(self.unexpected(key, item, &expected))
+            }
+        }
+    }
+
     fn subject(&self) -> Result<AllowanceSubject, BaselineError> {
         match (self.get("stack"), self.get("resource")) {
             (None, Some(resource)) => resource
                 .as_str()
                 .and_then(Resource::from_word)
                 .map(AllowanceSubject::Resource)
-                .ok_or_else(|| self.unexpected("resource", resource, "`threads` or `descriptors`")),
+                .ok_or_else(|| {
+                    self.unexpected(
+                        "resource",
+                        resource,
+                        "`threads`, `descriptors`, `mappings` or `outside`",
+                    )
+                }),
             (Some(_), Some(resource)) => {
                 Err(self.unexpected("resource", resource, "either `stack` or `resource`"))
             }

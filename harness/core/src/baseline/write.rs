@@ -10,8 +10,9 @@ use super::{
     MeasuredWith, PatternFrame, StackPattern, absorb, round_up,
 };
 use super::{frames, parse};
+use crate::growth::Unit;
 use crate::toml::quoted;
-use crate::{Per, Rate};
+use crate::{Per, Rate, Resource};
 
 fn new_file(per: &Per) -> String {
     format!(
@@ -340,8 +341,11 @@ fn space_out(document: &mut DocumentMut) {
 
 fn set_allowance(table: &mut Table, allowance: &Allowance) {
     let (law, bytes_law) = (allowance.law, allowance.bytes_law);
-    set(table, "objects", allowance.rate.objects.into());
-    if allowance.subject.resource().is_none() {
+    let unit = allowance.subject.resource().map(Resource::unit);
+    if unit != Some(Unit::Bytes) {
+        set(table, "objects", allowance.rate.objects.into());
+    }
+    if unit != Some(Unit::Objects) {
         set(table, "bytes", allowance.rate.bytes.into());
     }
     set(table, "law", law.as_str().into());

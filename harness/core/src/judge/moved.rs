@@ -70,7 +70,7 @@ pub(super) fn find<'a>(
 ) -> Vec<Move<'a>> {
     let grown: Vec<Grown<'_, 'a>> = subjects
         .iter()
-        .filter(|subject| !subject.growth.stays_within(Rate::default(), threshold))
+        .filter(|subject| subject.grows(threshold))
         .filter_map(|subject| match subject.of {
             Of::Stack(stack) => Some(Grown {
                 stack,

@@ -5,7 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Observed, SAMPLED_ERRORS, SAMPLED_SLACK, Verdict};
+use super::outside::{self, Outside};
+use super::{Observed, Policy, SAMPLED_ERRORS, SAMPLED_SLACK, Verdict};
 use crate::baseline::{Allowance, AllowanceSubject, Baseline, Date};
 use crate::dump::SampleInterval;
 use crate::finding::{Finding, Standing, Subject, Survivors};
@@ -21,6 +22,8 @@ pub(super) struct Measured<'a> {
     pub(super) series: Series,
     pub(super) growth: Growth,
     pub(super) agreed: Agreed<'a>,
+    /// The terms of memory outside the allocator, if it is that.
+    pub(super) outside: Option<Outside>,
 }
 
 pub(super) enum Of<'a> {
@@ -119,7 +122,48 @@ impl Measured<'_> {
     }
 
     pub(super) fn stays_within(&self, threshold: u64) -> bool {
-        self.growth.stays_within(self.carried(), threshold)
+        self.stays_within_rate(self.carried(), threshold)
+    }
+
+    fn stays_within_rate(&self, carried: Rate, threshold: u64) -> bool {
+        match &self.outside {
+            Some(outside) => outside.stays_within(&self.growth, carried),
+            None => self.growth.stays_within(carried, threshold),
+        }
+    }
+
+    /// Returns whether it would not be within without an allowance.
+    pub(super) fn grows(&self, threshold: u64) -> bool {
+        !self.stays_within_rate(Rate::default(), threshold)
+    }
+
+    /// Returns whether it rises, and its rate less `errors` times its error is above the cut.
+    /// `may_be_anew` says whether growth counts that keeps no old objects.
+    pub(super) fn exceeds(
+        &self,
+        carried: Rate,
+        threshold: u64,
+        errors: f64,
+        may_be_anew: bool,
+    ) -> bool {
+        match &self.outside {
+            Some(outside) => outside.exceeds(&self.growth, carried, may_be_anew),
+            None => self.growth.exceeds(carried, threshold, errors, may_be_anew),
+        }
+    }
+
+    /// Returns what is left open, as a multiple of what would be within.
+    pub(super) fn short_by(&self, threshold: u64) -> f64 {
+        let carried = self.carried();
+        match &self.outside {
+            Some(outside) => outside.short_by(&self.growth, carried),
+            None => self.growth.short_by(carried, threshold),
+        }
+    }
+
+    /// Returns the threshold of memory outside the allocator, if it is that.
+    pub(super) fn outside_threshold(&self) -> Option<u64> {
+        self.outside.as_ref().map(|outside| outside.threshold)
     }
 
     /// Returns by how many of its errors the growth must exceed that rate.
@@ -155,7 +199,7 @@ impl Measured<'_> {
         today: Option<Date>,
     ) -> Option<Finding> {
         let expired = self.agreed.is_expired(today);
-        let grows = !self.growth.stays_within(Rate::default(), threshold);
+        let grows = self.grows(threshold);
         let (verdict, standing) = match (!self.agreed.0.is_empty(), verdict) {
             (true, _) if expired && grows => (Verdict::Regressed, Standing::Expired),
             (true, Verdict::Within) if grows => (Verdict::Within, self.of.within()),
@@ -170,11 +214,17 @@ impl Measured<'_> {
             blame: None,
             lacks: None,
             clock: None,
-            rate: self.growth.rate(),
-            error: self.growth.error(),
+            rate: self.shown(self.growth.rate()),
+            error: self.shown(self.growth.error()),
             law: self.growth.law(),
-            objects_law: self.growth.objects.law,
-            bytes_law: bytes_law(&self.growth),
+            objects_law: match self.outside {
+                Some(_) => self.growth.law(),
+                None => self.growth.objects.law,
+            },
+            bytes_law: match self.outside {
+                Some(_) => self.growth.law(),
+                None => bytes_law(&self.growth),
+            },
             allowed: self.agreed.rate(),
             standing,
             moved_from: match &self.of {
@@ -182,9 +232,36 @@ impl Measured<'_> {
                 _ => None,
             },
             reason: self.agreed.reason(),
-            levels: self.series.levels().to_vec(),
+            levels: self.levels(),
             survivors: survivors(self.iterations, &self.series),
         })
+    }
+}
+
+impl Measured<'_> {
+    /// Returns a rate as people and files have it: memory outside the allocator has bytes and no
+    /// objects.
+    fn shown(&self, rate: Rate) -> Rate {
+        match self.outside {
+            Some(_) => Rate {
+                objects: 0.0,
+                ..rate
+            },
+            None => rate,
+        }
+    }
+
+    /// The same of the levels.
+    fn levels(&self) -> Vec<Tally> {
+        let levels = self.series.levels().iter();
+        let shown = levels.map(|level| match self.outside {
+            Some(_) => Tally {
+                objects: 0,
+                ..*level
+            },
+            None => *level,
+        });
+        shown.collect()
     }
 }
 
@@ -286,6 +363,7 @@ pub(super) fn of<'a>(
     observed: &'a Observed,
     baseline: &'a Baseline,
     moves: &[Move<'a>],
+    policy: &Policy,
 ) -> Vec<Measured<'a>> {
     let mut under: BTreeMap<usize, (Series, Vec<&FoldedStack>)> = BTreeMap::new();
     let mut sites: BTreeMap<FoldedStack, Vec<(&Series, Growth)>> = BTreeMap::new();
@@ -296,6 +374,7 @@ pub(super) fn of<'a>(
         growth: Growth::of(&observed.iterations, &series),
         series,
         agreed,
+        outside: None,
     };
     let moved_stacks = moves.iter().flat_map(|one| one.stacks.iter().copied());
     let moved_stacks: BTreeSet<&FoldedStack> = moved_stacks.collect();
@@ -324,6 +403,7 @@ pub(super) fn of<'a>(
             series,
             growth,
             agreed: Agreed::at(one.allowances.iter().copied(), baseline),
+            outside: None,
         });
     }
     for (site, parts) in sites {
@@ -339,7 +419,21 @@ pub(super) fn of<'a>(
         let mut allowances = baseline.allowances.iter();
         let allowance = allowances.position(|allowance| allowance.subject == subject);
         let agreed = Agreed::at(allowance, baseline);
-        subjects.push(measured(Of::Resource(*resource), series.clone(), agreed));
+        let of = Of::Resource(*resource);
+        subjects.push(match resource.unit() {
+            Unit::Objects => measured(of, series.clone(), agreed),
+            Unit::Bytes => {
+                let threads = observed.resources.get(&Resource::Threads);
+                let threads = threads.map(|series| Growth::of(&observed.iterations, series));
+                let last = observed.iterations.last().copied().unwrap_or(0);
+                let memory = measured(of, outside::in_pieces(series), agreed);
+                Measured {
+                    growth: Outside::growth(memory.growth),
+                    outside: Some(Outside::of(last, policy, threads.as_ref())),
+                    ..memory
+                }
+            }
+        });
     }
     subjects
 }

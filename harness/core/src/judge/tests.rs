@@ -1,4 +1,5 @@
 mod moved;
+mod outside;
 
 use super::*;
 use crate::ladder::rung;
@@ -12,6 +13,7 @@ const TOP: Policy = Policy {
     at_top: true,
     accuse_from: 0,
     accuse_anew_from: 0,
+    outside: None,
     may_coarsen: true,
     today: None,
 };
@@ -65,8 +67,7 @@ fn shown(assessment: &Assessment) -> String {
         let subject = match &finding.subject {
             Subject::Stack(stack) => stack.to_string(),
             Subject::Site { frames, stacks } => format!("{stacks} stacks at {frames}"),
-            Subject::Resource(Resource::Threads) => "threads".to_owned(),
-            Subject::Resource(Resource::Descriptors) => "descriptors".to_owned(),
+            Subject::Resource(resource) => resource.to_string(),
         };
         let Rate { objects, bytes } = finding.rate;
         // One finding is on the line of the verdict.

@@ -3,10 +3,11 @@
 
 use super::text;
 use super::units::{bytes, count, give_or_take, objects, signed_bytes, signed_objects, size, span};
-use super::{Finding, Report, Standing};
+use super::{Finding, Report, Standing, Subject};
 use crate::Rate;
 use crate::growth::{Answer, Growth, Looked, Question, Unit, View};
 use crate::ladder::RUNGS_PER_OCTAVE;
+use crate::rate::to_f64;
 use crate::verdict::Verdict;
 
 /// Rungs whose levels are shown: those of two octaves.
@@ -21,34 +22,45 @@ pub fn explain(report: &Report, finding: &Finding, views: &[View], style: &text:
             page += &format!("  {question}\n{answer}");
         }
     };
-    let is_heap = finding.is_heap();
-    let levels = levels(report, finding, is_heap);
+    let levels = levels(report, finding);
     ask("What was alive at the last rungs (dumps)?", levels);
     let (one, many) = (report.per.one(), report.per.many());
     let born = format!("Who stayed, by the octave (doubling of the {many}) of birth?");
     ask(&born, survivors(report, finding));
     if !finding.is_unused() {
-        let rate = rate(finding, is_heap);
+        let rate = rate(finding);
         ask(&format!("How fast does it grow, per {one}?"), rate);
     }
     for view in views {
         ask(&heading(view), answers(view, one));
     }
-    let allowed = both(finding.allowed, is_heap);
+    let allowed = both(finding.allowed, finding);
     let allowed = lines(&[format!("{allowed}: {}", finding.standing.meaning())]);
     ask(
         &format!("How much does the baseline allow, per {one}?"),
         allowed,
     );
     let threshold = report.threshold.iterations;
-    let cut = both(Growth::cut(finding.allowed, threshold), is_heap);
     let coarser = match report.threshold.coarsened {
         true => ", which is coarser than was asked for",
         false => "",
     };
     let iterations = report.per.count(threshold);
+    let heap = || {
+        let cut = Growth::cut(finding.allowed, threshold);
+        (format!("1 object per {iterations}{coarser}"), cut)
+    };
+    let (threshold, cut) = match (unit(finding), report.threshold.outside) {
+        (Some(Unit::Bytes), Some(outside)) => {
+            let mut cut = finding.allowed;
+            cut.bytes += 0.5 * to_f64(outside);
+            (size(outside), cut)
+        }
+        _ => heap(),
+    };
+    let cut = both(cut, finding);
     let limits = lines(&[
-        format!("threshold: 1 object per {iterations}{coarser}"),
+        format!("threshold: {threshold}"),
         format!("cut: what is allowed and half of the threshold, {cut}"),
     ]);
     ask(
@@ -64,25 +76,42 @@ fn lines(lines: &[String]) -> String {
     lines.iter().map(|line| format!("    {line}\n")).collect()
 }
 
-fn both(rate: Rate, is_heap: bool) -> String {
-    match is_heap {
-        true => format!("{} objects, {}", objects(rate.objects), bytes(rate.bytes)),
-        false => objects(rate.objects),
+/// Returns the unit of a resource. `None` for what has objects and bytes.
+fn unit(finding: &Finding) -> Option<Unit> {
+    match finding.subject {
+        Subject::Resource(resource) => Some(resource.unit()),
+        Subject::Stack(_) | Subject::Site { .. } => None,
     }
 }
 
-fn levels(report: &Report, finding: &Finding, is_heap: bool) -> String {
+fn both(rate: Rate, finding: &Finding) -> String {
+    match unit(finding) {
+        None => format!("{} objects, {}", objects(rate.objects), bytes(rate.bytes)),
+        Some(Unit::Objects) => objects(rate.objects),
+        Some(Unit::Bytes) => bytes(rate.bytes),
+    }
+}
+
+fn levels(report: &Report, finding: &Finding) -> String {
     let levels = report.rungs.iter().zip(&finding.levels);
     let skipped = levels.len().saturating_sub(RUNGS);
     let levels = levels.skip(skipped);
     let rows = levels.map(|(rung, level)| {
-        let (iterations, objects) = (count(rung.iterations), count(level.objects));
-        let bytes = is_heap.then(|| size(level.bytes));
-        [iterations, objects].into_iter().chain(bytes).collect()
+        let (objects, bytes) = (count(level.objects), size(level.bytes));
+        let level = match unit(finding) {
+            None => vec![objects, bytes],
+            Some(Unit::Objects) => vec![objects],
+            Some(Unit::Bytes) => vec![bytes],
+        };
+        let iterations = count(rung.iterations);
+        std::iter::once(iterations).chain(level).collect()
     });
-    match is_heap {
-        true => table(&[report.per.many(), "objects", "bytes"], rows.collect()),
-        false => table(&[report.per.many(), "number"], rows.collect()),
+    let iterations = report.per.many();
+    let rows = rows.collect();
+    match unit(finding) {
+        None => table(&[iterations, "objects", "bytes"], rows),
+        Some(Unit::Objects) => table(&[iterations, "number"], rows),
+        Some(Unit::Bytes) => table(&[iterations, "bytes"], rows),
     }
 }
 
@@ -204,26 +233,29 @@ fn table(head: &[&str], mut rows: Vec<Vec<String>>) -> String {
     rows.iter().map(line).collect()
 }
 
-fn rate(finding: &Finding, is_heap: bool) -> String {
+fn rate(finding: &Finding) -> String {
     // In an exact run, the error is the workload's own fluctuation.
     let error = |error: f64| (error > 0.0).then_some(error);
     let (rate, off) = (finding.rate, finding.error);
-    let mut answers = vec![format!(
+    let unit = unit(finding);
+    let in_objects = format!(
         "{}{}{}, {}",
         signed_objects(rate.objects),
         give_or_take(error(off.objects), objects),
-        if is_heap { " objects" } else { "" },
+        if unit.is_none() { " objects" } else { "" },
         finding.objects_law,
-    )];
-    if is_heap {
-        answers.push(format!(
-            "{}{}, {}",
-            signed_bytes(rate.bytes),
-            give_or_take(error(off.bytes), bytes),
-            finding.bytes_law,
-        ));
+    );
+    let in_bytes = format!(
+        "{}{}, {}",
+        signed_bytes(rate.bytes),
+        give_or_take(error(off.bytes), bytes),
+        finding.bytes_law,
+    );
+    match unit {
+        None => lines(&[in_objects, in_bytes]),
+        Some(Unit::Objects) => lines(&[in_objects]),
+        Some(Unit::Bytes) => lines(&[in_bytes]),
     }
-    lines(&answers)
 }
 
 fn meaning(finding: &Finding) -> &'static str {

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::dump::SampleInterval;
 use crate::finding::each_stack_once;
 pub use crate::finding::{Clock, Finding, Standing, Subject, Survivors};
-use crate::growth::Growth;
+use crate::growth::{Growth, Unit};
 use crate::judge::{Observed, iterations_to_settle};
 use crate::required::required;
 use crate::verdict::Verdict;
@@ -200,16 +200,53 @@ pub struct Rung {
     pub descriptors: u64,
     /// Resident set, in bytes. Never judged: exact profiling inflates it.
     pub resident: u64,
+    /// Mappings of files. `None` if that is not known, as in reports of older versions, which do
+    /// not have this key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mappings: Option<u64>,
+    /// What memory there is. `None` if that is not known, as in reports of older versions, which
+    /// do not have this key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Memory>,
+}
+
+/// The memory of a subject at a rung: what jemalloc says of its own, and what is outside of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Memory {
+    /// jemalloc's `stats.active`: pages with live objects, in bytes.
+    pub active: u64,
+    /// jemalloc's `stats.metadata`: what it needs for itself, in bytes. Exact profiling needs
+    /// much of it.
+    pub metadata: u64,
+    /// jemalloc's `stats.resident`: its pages that may be resident, in bytes. Besides `active` and
+    /// `metadata`, these are pages without objects that it has not yet given back.
+    pub resident: u64,
+    /// Memory that the process has mapped and that jemalloc does not manage, in bytes, resident
+    /// or not. `None` if that cannot be told.
+    #[serde(deserialize_with = "required")]
+    pub outside: Option<u64>,
 }
 
 impl Rung {
-    /// Returns what the subject has of a resource.
-    pub fn resource(&self, resource: Resource) -> Tally {
-        let objects = match resource {
+    /// Returns what the subject has of a resource. `None` if that is not known.
+    pub fn resource(&self, resource: Resource) -> Option<Tally> {
+        let amount = match resource {
             Resource::Threads => self.threads,
             Resource::Descriptors => self.descriptors,
+            Resource::Mappings => self.mappings?,
+            Resource::Outside => self.memory?.outside?,
         };
-        Tally { objects, bytes: 0 }
+        Some(match resource.unit() {
+            Unit::Objects => Tally {
+                objects: amount,
+                bytes: 0,
+            },
+            Unit::Bytes => Tally {
+                objects: 0,
+                bytes: amount,
+            },
+        })
     }
 }
 
@@ -231,6 +268,8 @@ pub enum LadderEnd {
     Threads,
     /// The subject had as many open files as it may have.
     Descriptors,
+    /// The subject had as many mappings as it may have.
+    Mappings,
     /// The workload failed, or the measurement did.
     Failure,
 }

@@ -36,6 +36,7 @@ use super::units::{bytes, count, objects, plural, size, visible_with_rarest};
 use super::{BASELINE, Check, CheckOutcome, Finding, LOAD, LadderEnd, Report, Standing, Subject};
 use crate::blame::{Blame, Origin};
 pub use crate::finding::each_stack_once;
+use crate::growth::Unit;
 use crate::verdict::Verdict;
 use crate::{FoldedStack, Frame, Law, Per};
 
@@ -372,6 +373,7 @@ impl LadderEnd {
             LadderEnd::Memory => "the memory limit was reached",
             LadderEnd::Threads => "the subject had as many threads as it may have",
             LadderEnd::Descriptors => "the subject had as many open files as it may have",
+            LadderEnd::Mappings => "the subject had as many mappings as it may have",
             LadderEnd::Failure => "the workload or the measurement failed",
         }
     }
@@ -380,7 +382,7 @@ impl LadderEnd {
     pub fn is_by_growth(self) -> bool {
         matches!(
             self,
-            LadderEnd::Memory | LadderEnd::Threads | LadderEnd::Descriptors
+            LadderEnd::Memory | LadderEnd::Threads | LadderEnd::Descriptors | LadderEnd::Mappings
         )
     }
 }
@@ -430,7 +432,7 @@ impl Standing {
 }
 
 impl Finding {
-    /// Returns whether its levels are objects and bytes of the heap, and not threads or files.
+    /// Returns whether its levels are objects and bytes of the heap, and not of a resource.
     pub fn is_heap(&self) -> bool {
         self.subject.stack().is_some()
     }
@@ -439,6 +441,11 @@ impl Finding {
     /// threads.
     pub fn allowance(&self) -> String {
         let allowed = self.allowed;
+        if let Subject::Resource(resource) = self.subject
+            && resource.unit() == Unit::Bytes
+        {
+            return bytes(allowed.bytes);
+        }
         match self.is_heap() {
             false if allowed.objects == 0.0 => "0".to_owned(),
             false => objects(allowed.objects),

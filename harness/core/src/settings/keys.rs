@@ -87,7 +87,7 @@ impl Kind {
 }
 
 /// All settings, in the order of docs/settings.md.
-pub static KEYS: [Key; 13] = [
+pub static KEYS: [Key; 14] = [
     Key {
         name: "budget",
         kind: Kind::Time,
@@ -113,6 +113,15 @@ pub static KEYS: [Key; 13] = [
         doc: "the growth to find: one object, or 8 bytes, in so many iterations; \
               never coarsened once set",
         set: |settings, text| set(&mut settings.threshold, count(text)),
+    },
+    Key {
+        name: "outside",
+        kind: Kind::Size,
+        fallback: Fallback::Words("`64B`, more for short ladders"),
+        builder: Some(".outside(u64)"),
+        doc: "the growth of memory outside the allocator to find, per iteration; never \
+              coarsened once set",
+        set: |settings, text| set(&mut settings.outside, size(text)),
     },
     Key {
         name: "settle",

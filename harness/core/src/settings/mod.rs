@@ -39,6 +39,8 @@ pub struct Settings {
     pub max_iterations: Option<u64>,
     /// The growth to find: one object, or 8 bytes, in so many iterations.
     pub threshold: Option<u64>,
+    /// The growth of memory outside the allocator to find, in bytes per iteration.
+    pub outside: Option<u64>,
     /// The longest time that plimsoll waits before a dump until background threads are idle.
     pub settle: Option<Duration>,
     /// The longest time that a scenario may take.
@@ -69,6 +71,7 @@ impl Settings {
             budget: self.budget.or(others.budget),
             max_iterations: self.max_iterations.or(others.max_iterations),
             threshold: self.threshold.or(others.threshold),
+            outside: self.outside.or(others.outside),
             settle: self.settle.or(others.settle),
             timeout: self.timeout.or(others.timeout),
             inconclusive: self.inconclusive.or(others.inconclusive),
@@ -103,6 +106,7 @@ impl Settings {
             ("budget", time(self.budget)),
             ("max-iterations", number(self.max_iterations)),
             ("threshold", number(self.threshold)),
+            ("outside", self.outside.map(units::written_size)),
             ("settle", time(self.settle)),
             ("timeout", time(self.timeout)),
             (

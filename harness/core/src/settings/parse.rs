@@ -259,7 +259,7 @@ mod tests {
     fn keys_that_no_setting_has() {
         assert_snapshot!(read("stale = \"deny\"\nbugdet = \"2s\"\n"), @"plimsoll.toml:2: `bugdet`: there is no such setting | hint: `budget`?");
         assert_snapshot!(read("[treshold]\nx = 1\n"), @"plimsoll.toml:1: `treshold`: there is no such setting | hint: `threshold`?");
-        assert_snapshot!(read("\"\\u001b[31m\" = 1"), @r"plimsoll.toml:1: `\u{1b}[31m`: there is no such setting | hint: one of budget, max-iterations, threshold, settle, timeout, inconclusive, |   memory-limit, stale, require-reason, keep-rungs, spend-budget, sample-interval, |   unwinder");
+        assert_snapshot!(read("\"\\u001b[31m\" = 1"), @r"plimsoll.toml:1: `\u{1b}[31m`: there is no such setting | hint: one of budget, max-iterations, threshold, outside, settle, timeout, |   inconclusive, memory-limit, stale, require-reason, keep-rungs, spend-budget, |   sample-interval, unwinder");
     }
 
     #[test]

@@ -69,6 +69,7 @@ pub(super) fn written(time: Duration) -> String {
 pub(super) fn size(text: &str) -> Option<u64> {
     let (number, unit) = quantity(text)?;
     let unit = match unit {
+        "B" => 1.0,
         "KiB" => 1_024.0,
         "MiB" => 1_048_576.0,
         "GiB" => 1_073_741_824.0,
@@ -86,6 +87,18 @@ pub(super) fn size(text: &str) -> Option<u64> {
     (bytes > 0).then_some(bytes)
 }
 
+/// Writes a size as [`size`] reads it.
+pub(super) fn written_size(bytes: u64) -> String {
+    let units = [(1_073_741_824, "GiB"), (1_048_576, "MiB"), (1_024, "KiB")];
+    let whole = units
+        .into_iter()
+        .find(|(unit, _)| bytes.is_multiple_of(*unit));
+    match whole {
+        Some((unit, name)) => format!("{}{name}", bytes / unit),
+        None => format!("{bytes}B"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,6 +110,9 @@ mod tests {
         assert_eq!(time("500ms"), Some(Duration::from_millis(500)));
         assert_eq!(size("1.5GiB"), Some(1_610_612_736));
         assert_eq!(size("512MB"), Some(512_000_000));
+        for text in ["64B", "1500B", "4KiB", "512MiB", "3GiB"] {
+            assert_eq!(written_size(size(text).unwrap()), text);
+        }
         for none in [
             "", "10", "s", "0s", "-1s", "1e3s", "inf s", "1d", "1 s ", "1\ns",
         ] {

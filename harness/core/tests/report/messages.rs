@@ -145,6 +145,7 @@ fn enough(key: &str, value: &str) -> Option<BuilderSetting> {
 const COARSENED: Threshold = Threshold {
     iterations: 10,
     coarsened: true,
+    outside: None,
 };
 
 #[test]

@@ -38,6 +38,7 @@ pub(crate) fn report(run: &str, scenario: &str, verdict: Verdict) -> Report {
         threshold: Threshold {
             iterations: 1_000,
             coarsened: false,
+            outside: None,
         },
         visible: Some(Visible {
             objects: Some(0.001),
@@ -69,6 +70,8 @@ pub(crate) fn rung(iterations: u64) -> Rung {
         threads: 1,
         descriptors: 3,
         resident: 1 << 20,
+        mappings: None,
+        memory: None,
     }
 }
 

@@ -3,12 +3,12 @@
 
 use plimsoll_core::blame::{Blame, Origin};
 use plimsoll_core::judge::{Policy, Verdict};
-use plimsoll_core::report::LadderEnd::{Budget, Descriptors, Iterations, Memory, Settled, Threads};
+use plimsoll_core::report::LadderEnd::{Budget, Descriptors, Iterations, Settled, Threads};
 use plimsoll_core::report::Standing::{Allowed, Exceeded, Expired, Moved, New, Stale};
 use plimsoll_core::report::{
     BuilderSetting, Check, CheckOutcome, Clock, Compared, Completeness, Failure, Finding,
-    LadderEnd, Measured, Rarest, Report, Run, Rung, StackGrowth, Subject, Survivors, Threshold,
-    Visible,
+    LadderEnd, Measured, Memory, Rarest, Report, Run, Rung, StackGrowth, Subject, Survivors,
+    Threshold, Visible,
 };
 use plimsoll_core::{FoldedStack, Frame, Lacks, Law, Per, Rate, Resource, Tally};
 use proptest::collection::vec;
@@ -66,6 +66,7 @@ pub(crate) const POLICY: Policy = Policy {
     at_top: true,
     accuse_from: 0,
     accuse_anew_from: 0,
+    outside: None,
     may_coarsen: true,
     today: None,
 };
@@ -223,10 +224,7 @@ fn subject() -> impl Strategy<Value = Subject> {
     let stack = folded().prop_map(Subject::Stack);
     let stacks = any::<u32>().prop_map(|n| n as usize);
     let site = (folded(), stacks).prop_map(|(frames, stacks)| Subject::Site { frames, stacks });
-    let resource = one_of(&[
-        Subject::Resource(Resource::Threads),
-        Subject::Resource(Resource::Descriptors),
-    ]);
+    let resource = one_of(&Resource::ALL).prop_map(Subject::Resource);
     prop_oneof![1 => stack, 1 => site, 2 => resource]
 }
 
@@ -323,6 +321,15 @@ fn any_measured() -> impl Strategy<Value = Measured> {
     })
 }
 
+fn any_memory() -> impl Strategy<Value = Memory> {
+    drawn!(Memory {
+        active: any::<u64>(),
+        metadata: any::<u64>(),
+        resident: any::<u64>(),
+        outside: option::of(any::<u64>()),
+    })
+}
+
 fn any_rung() -> impl Strategy<Value = Rung> {
     drawn!(Rung {
         iterations: any::<u64>(),
@@ -331,6 +338,8 @@ fn any_rung() -> impl Strategy<Value = Rung> {
         resident: any::<u64>(),
         live: tally(),
         allocated: option::of(any::<u64>()),
+        mappings: option::of(any::<u64>()),
+        memory: option::of(any_memory()),
     })
 }
 
@@ -383,11 +392,11 @@ prop_compose! {
     pub(crate) fn any_report()(
         (run, scenario) in (any_run(), words()),
         verdict in one_of(&Verdict::ALL),
-        end in one_of(&[Settled, Budget, Iterations, Memory, Threads, Descriptors, LadderEnd::Failure]),
+        end in one_of(&[Settled, Budget, Iterations, LadderEnd::Memory, Threads, Descriptors, LadderEnd::Mappings, LadderEnd::Failure]),
         measured in option::of(any_measured()),
         (builder, enough) in (vec((words(), words()), 0..3), option::of((words(), words()))),
         (per, rungs) in (one_of(&["iteration", "second", "http_requests_total", "rpc{method=\"get\"}"]), vec(any_rung(), 0..4)),
-        (iterations, coarsened) in (1..1_000_000_u64, any::<bool>()),
+        (iterations, coarsened, outside) in (1..1_000_000_u64, any::<bool>(), option::of(any::<u64>())),
         (visible, rarest) in (option::of(rate()), option::of(any::<[u64; 2]>())),
         (findings, own, growth) in (vec(any_finding(), 0..9), vec(words(), 0..3), vec(any_growth(), 0..9)),
         checks in vec(any_check(), 0..3),
@@ -399,7 +408,7 @@ prop_compose! {
         let per: Per = per.parse().expect("a unit");
         Report {
             run, scenario, verdict, measured, builder: builder.into_iter().map(setting).collect(), rungs, end,
-            threshold: Threshold { iterations, coarsened },
+            threshold: Threshold { iterations, coarsened, outside },
             visible: visible.map(Visible::from),
             rarest: rarest.map(|[bytes, iterations]| Rarest { bytes, iterations }),
             findings, own, checks, enough: enough.map(setting), per, completeness, failure, notes,

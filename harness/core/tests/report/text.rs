@@ -58,6 +58,7 @@ fn has(report: &Report, lines: &str) -> String {
 const COARSE: Threshold = Threshold {
     iterations: 100,
     coarsened: true,
+    outside: None,
 };
 
 #[test]

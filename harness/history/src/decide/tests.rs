@@ -91,6 +91,7 @@ fn climbed(rungs: usize, level: impl Fn(u64) -> (u64, u64)) -> Climb {
     };
     let policy = Policy {
         threshold: None,
+        outside: None,
         at_top: true,
         accuse_from: 0,
         accuse_anew_from: 0,

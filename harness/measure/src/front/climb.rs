@@ -25,7 +25,7 @@ use super::place::Place;
 use super::plan::Pilot;
 use super::policy::{Again, Before, Enough, Next, Stop, Terms};
 use super::process::{Answer, Subject, dump_command, ending};
-use super::profile::{Greeting, Profile};
+use super::profile::{Allocator, Greeting, Profile, note_mappings};
 use crate::subject::channel::Command;
 use crate::subject::unwind::Walks;
 
@@ -75,12 +75,16 @@ impl Route<'_> {
     pub(crate) fn policy(&self, end: LadderEnd, accused_at: Option<usize>) -> Policy {
         Policy {
             threshold: self.terms.settings.threshold,
+            outside: self.terms.settings.outside,
             at_top: end != LadderEnd::Settled,
             accuse_from: self.terms.accuse_from(end, accused_at),
             accuse_anew_from: self.terms.accuse_anew_from(end),
             may_coarsen: !matches!(
                 end,
-                LadderEnd::Memory | LadderEnd::Threads | LadderEnd::Descriptors
+                LadderEnd::Memory
+                    | LadderEnd::Threads
+                    | LadderEnd::Descriptors
+                    | LadderEnd::Mappings
             ),
             today: self.today,
         }
@@ -147,6 +151,7 @@ fn ascend(
     })?;
     let threads = observe::thread_limit();
     let descriptors = observe::descriptor_limit(subject.process());
+    let mappings = observe::mapping_limit();
     let started = Instant::now();
     climb.pace = pilot(subject, route)?;
     let (mut ran, mut waited) = (Duration::ZERO, Duration::ZERO);
@@ -169,6 +174,8 @@ fn ascend(
             enough: climb.enough,
             threads,
             descriptors,
+            mapped: profile.mapped,
+            mappings,
         };
         let is_late = match terms.next(&at, || verdict(profile, route, true)) {
             Next::Climb {
@@ -346,10 +353,12 @@ fn stretch(
     let dumped = dump(subject, route, *done).ok()?;
     fs::remove_file(dump_path(route)).ok()?;
     let dump = HeapDump::parse(&dumped.dump).ok()?;
+    let mut rung = dumped.rung;
+    note_mappings(&mut rung, dump.maps()?, dumped.allocator);
     Some(Snapshot {
         stretch,
         stacks: profile.fold(&dump.without_births(), route.normalization),
-        rung: dumped.rung,
+        rung,
     })
 }
 
@@ -358,6 +367,7 @@ struct Dumped {
     dump: Vec<u8>,
     rung: Rung,
     threads_ended: u64,
+    allocator: Option<Allocator>,
     walks: Walks,
 }
 
@@ -386,7 +396,7 @@ fn take_dump(
     profile.threads_ended = dumped.threads_ended;
     profile.walks = dumped.walks;
     profile
-        .add(&dumped.dump, dumped.rung)
+        .add(&dumped.dump, dumped.rung, dumped.allocator)
         .map_err(Stop::Broken)?;
     if !route.terms.settings.keep_rungs {
         forget_rung(route.folder, profile);
@@ -404,6 +414,8 @@ fn dump(subject: &mut Subject<'_>, route: &Route<'_>, iterations: u64) -> Result
         threads: observe::threads(process),
         descriptors: observe::descriptors(process),
         resident: observe::resident(process),
+        mappings: None,
+        memory: None,
     };
     let path = dump_path(route);
     let command = dump_command(&path).map_err(|error| unwritable(route, &error))?;
@@ -431,10 +443,12 @@ fn dump(subject: &mut Subject<'_>, route: &Route<'_>, iterations: u64) -> Result
     let mut numbers = numbers.split(' ');
     let mut number = || numbers.next().and_then(|number| number.parse().ok());
     let (allocated, threads_ended) = (number(), number().unwrap_or(0));
+    let allocator = Allocator::parse(&mut number);
     Ok(Dumped {
         dump: fs::read(&path).map_err(|error| unwritable(route, &error))?,
         rung: Rung { allocated, ..rung },
         threads_ended,
+        allocator,
         walks: Walks::parse(numbers),
     })
 }
@@ -461,6 +475,7 @@ fn verdict(profile: &mut Profile, route: &Route<'_>, at_top: bool) -> Verdict {
     let (observed, _) = profile.observe(route.normalization);
     let policy = Policy {
         threshold: route.terms.settings.threshold,
+        outside: route.terms.settings.outside,
         at_top,
         accuse_from: 0,
         accuse_anew_from: route.terms.accuse_anew_from(LadderEnd::Budget),

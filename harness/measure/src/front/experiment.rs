@@ -46,7 +46,7 @@ impl Snapshot {
             Subject::Resource(_) => false,
         };
         if let Subject::Resource(resource) = subject {
-            return self.rung.resource(*resource);
+            return self.rung.resource(*resource).unwrap_or_default();
         }
         let of = self.stacks.iter().filter(|(stack, _)| is_of(stack));
         let mut sum = Tally::default();
@@ -214,6 +214,7 @@ mod tests {
                 accuse_anew_from: 16_000,
                 may_coarsen: true,
                 threshold: None,
+                outside: None,
                 today: None,
             };
             let next = at(rung(iterations.len()));

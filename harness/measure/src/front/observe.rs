@@ -131,6 +131,18 @@ pub(crate) fn thread_limit() -> u64 {
     limit.map_or(MOST, |limit| MOST.min(limit / 2))
 }
 
+/// Returns the most mappings that a process may have.
+pub(crate) fn mapping_limit() -> u64 {
+    let limit = number("/proc/sys/vm/max_map_count", |text| text.lines().next());
+    limit.unwrap_or(65_530)
+}
+
+/// Returns whether the kernel never overcommits memory. Then jemalloc reserves memory before it
+/// makes it accessible, and mappings do not tell its memory from that of others.
+pub(crate) fn never_overcommits() -> bool {
+    number("/proc/sys/vm/overcommit_memory", |text| text.lines().next()) == Some(2)
+}
+
 /// Returns the most files that the process may have open: its soft limit, or 1,024 if unknown.
 pub(crate) fn descriptor_limit(process: u32) -> u64 {
     let limit = number(&format!("/proc/{process}/limits"), |text| {

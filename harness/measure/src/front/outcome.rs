@@ -6,6 +6,7 @@ use std::path::Path;
 
 use plimsoll_core::blame::{Packages, SourceFiles};
 use plimsoll_core::dump::HeapDump;
+use plimsoll_core::growth::Unit;
 use plimsoll_core::judge::{self, Assessment, Verdict, judge};
 use plimsoll_core::report::files::is_trusted;
 use plimsoll_core::report::{
@@ -174,6 +175,7 @@ pub(crate) fn without_baseline(
         threshold: Threshold {
             iterations: settings.threshold.unwrap_or(judge::DEFAULT_THRESHOLD),
             coarsened: false,
+            outside: settings.outside,
         },
         visible: None,
         rarest: None,
@@ -203,17 +205,18 @@ fn notes(findings: &[Finding], how_names_were_found: &[String]) -> Vec<String> {
 fn more_than_needed(verdict: Verdict, findings: &[Finding], baseline: &str) -> Vec<String> {
     let too_large = |finding: &&Finding| is_trusted(verdict) && finding.has_twice_its_need();
     let said = findings.iter().filter(too_large).map(|finding| {
-        let (what, is_heap) = match &finding.subject {
-            Subject::Resource(resource) => (resource.many(), false),
-            Subject::Stack(stack) | Subject::Site { frames: stack, .. } => (stack.leaf(), true),
+        let (what, unit) = match &finding.subject {
+            Subject::Resource(resource) => (resource.many(), Some(resource.unit())),
+            Subject::Stack(stack) | Subject::Site { frames: stack, .. } => (stack.leaf(), None),
         };
-        let rate = |rate: Rate| match is_heap {
-            true => format!(
+        let rate = |rate: Rate| match unit {
+            None => format!(
                 "{} and {} objects",
                 units::bytes(rate.bytes),
                 units::objects(rate.objects)
             ),
-            false => units::objects(rate.objects),
+            Some(Unit::Objects) => units::objects(rate.objects),
+            Some(Unit::Bytes) => units::bytes(rate.bytes),
         };
         format!(
             "the allowance of {what} is more than twice what it needs: {} per iteration in \

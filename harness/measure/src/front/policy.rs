@@ -46,6 +46,9 @@ pub(crate) struct Before<'a> {
     /// The most threads and descriptors that the subject may have.
     pub(crate) threads: u64,
     pub(crate) descriptors: u64,
+    /// The mappings of the subject at the last rung, and the most that it may have.
+    pub(crate) mapped: u64,
+    pub(crate) mappings: u64,
 }
 
 /// A ladder that is long enough for a verdict.
@@ -93,6 +96,10 @@ pub(crate) struct Again {
 
 /// Descriptors below the limit that are kept free, for example for the dump.
 const DESCRIPTORS_LEFT: u64 = 16;
+
+/// Mappings below the limit that are kept free: jemalloc maps memory as well, and cannot allocate
+/// without.
+const MAPPINGS_LEFT: u64 = 4_096;
 
 /// How many times faster than necessary a sampled ladder should be, because paces vary.
 const MARGIN: f64 = 1.5;
@@ -147,6 +154,9 @@ impl Terms<'_> {
             }
             if at_next(last.threads) >= at.threads {
                 return end(LadderEnd::Threads);
+            }
+            if at_next(at.mapped) >= at.mappings.saturating_sub(MAPPINGS_LEFT) {
+                return end(LadderEnd::Mappings);
             }
         }
         let is_late = at.elapsed.saturating_add(at.ahead) > settings.budget;
@@ -366,6 +376,8 @@ mod tests {
         threads: 1,
         descriptors: 3,
         resident: 0,
+        mappings: None,
+        memory: None,
     };
 
     const AT: Before<'_> = Before {
@@ -380,6 +392,8 @@ mod tests {
         enough: None,
         threads: 4_096,
         descriptors: 1_024,
+        mapped: 40,
+        mappings: 65_530,
     };
 
     const CLIMB: Next = Next::Climb {
@@ -582,6 +596,7 @@ mod tests {
                 at_top,
                 accuse_from,
                 accuse_anew_from: terms.accuse_anew_from(LadderEnd::Budget),
+                outside: None,
                 may_coarsen: true,
                 today: None,
             };

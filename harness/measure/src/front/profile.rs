@@ -9,10 +9,12 @@ use plimsoll_core::fold::{self, Folder, Normalization, Trace};
 use plimsoll_core::growth::Growth;
 use plimsoll_core::judge::Observed;
 use plimsoll_core::ladder::{RUNGS_PER_OCTAVE, RUNGS_TO_RISE};
-use plimsoll_core::report::{Check, CheckOutcome, Completeness, Rung};
+use plimsoll_core::outside::Mapped;
+use plimsoll_core::report::{Check, CheckOutcome, Completeness, Memory, Rung};
 use plimsoll_core::{Avma, FoldedStack, Resource, Series, SymbolTable, Tally, birth};
 use plimsoll_symbols::MappedFile;
 
+use super::observe;
 use super::plan::{self, Plan};
 use super::policy::check;
 use crate::subject::canary;
@@ -41,6 +43,8 @@ pub(crate) struct Profile {
     pub(crate) rungs: Vec<Rung>,
     stacks: HashMap<Vec<Avma>, Series>,
     maps: Maps,
+    /// The number of mappings in the last dump.
+    pub(crate) mapped: u64,
     pub(crate) completeness: Completeness,
     /// How walks of the stack have ended so far.
     pub(crate) walks: Walks,
@@ -61,6 +65,39 @@ struct Outside {
     rate: f64,
     /// Whether this is more than caches and chance explain.
     is_too_much: bool,
+}
+
+/// What jemalloc says of its own memory, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Allocator {
+    active: u64,
+    metadata: u64,
+    resident: u64,
+    mapped: u64,
+}
+
+impl Allocator {
+    /// Reads the numbers that a subject answers. `None` if jemalloc says nothing.
+    pub(crate) fn parse(number: &mut impl FnMut() -> Option<u64>) -> Option<Allocator> {
+        let allocator = Allocator {
+            active: number()?,
+            metadata: number()?,
+            resident: number()?,
+            mapped: number()?,
+        };
+        (allocator.mapped > 0).then_some(allocator)
+    }
+
+    /// Returns the memory of a process that has this allocator and these mappings.
+    fn memory(self, mapped: &Mapped) -> Memory {
+        let is_told = !observe::never_overcommits();
+        Memory {
+            active: self.active,
+            metadata: self.metadata,
+            resident: self.resident,
+            outside: is_told.then(|| mapped.outside(self.mapped)),
+        }
+    }
 }
 
 /// A subject's first message, which describes the subject.
@@ -140,6 +177,7 @@ impl Profile {
             rungs: Vec::new(),
             stacks: HashMap::new(),
             maps: Maps::default(),
+            mapped: 0,
             completeness: Completeness::default(),
             walks: Walks::default(),
             threads_ended: 0,
@@ -154,7 +192,12 @@ impl Profile {
     /// # Errors
     ///
     /// The check that failed, if the dump cannot be read or lacks the canary.
-    pub(crate) fn add(&mut self, dump: &[u8], mut rung: Rung) -> Result<(), Check> {
+    pub(crate) fn add(
+        &mut self,
+        dump: &[u8],
+        mut rung: Rung,
+        allocator: Option<Allocator>,
+    ) -> Result<(), Check> {
         let iterations = rung.iterations;
         let failed = |name: &str, problem: String| {
             let detail = format!("at {iterations} iterations: {problem}");
@@ -165,6 +208,7 @@ impl Profile {
             let problem = "expected the mapped libraries at the end, found none: it was cut short";
             return Err(failed("dump", problem.to_owned()));
         };
+        self.mapped = note_mappings(&mut rung, maps, allocator).all;
         self.maps = maps.clone();
         let index = self.rungs.len();
         let interval = self.plan.interval();
@@ -294,7 +338,7 @@ impl Profile {
         }
         let resources = Resource::ALL.into_iter();
         let resources = resources
-            .map(|one| (one, series_of(&self.rungs, one)))
+            .filter_map(|one| Some((one, series_of(&self.rungs, one)?)))
             .collect();
         let observed = Observed {
             iterations: self.iterations(),
@@ -458,9 +502,18 @@ pub(crate) struct Sources {
     pub(crate) notes: Vec<String>,
 }
 
-/// Returns the levels of a resource.
-fn series_of(rungs: &[Rung], resource: Resource) -> Series {
-    Series::new(rungs.iter().map(|rung| rung.resource(resource)).collect())
+/// Notes what a dump's mappings say about the subject.
+pub(crate) fn note_mappings(rung: &mut Rung, maps: &Maps, allocator: Option<Allocator>) -> Mapped {
+    let mapped = Mapped::of(maps);
+    rung.mappings = Some(mapped.files);
+    rung.memory = allocator.map(|allocator| allocator.memory(&mapped));
+    mapped
+}
+
+/// Returns the levels of a resource. `None` if they are not known.
+fn series_of(rungs: &[Rung], resource: Resource) -> Option<Series> {
+    let levels = rungs.iter().map(|rung| rung.resource(resource));
+    Some(Series::new(levels.collect::<Option<Vec<_>>>()?))
 }
 
 /// Returns whether a stack contains the canary's functions, in the order of their calls.
@@ -513,6 +566,8 @@ mod tests {
             threads: 1,
             descriptors: 3,
             resident: 0,
+            mappings: None,
+            memory: None,
         }
     }
 
@@ -555,8 +610,8 @@ mod tests {
             ];
             let second = dump(plan, &canaries, &stacks);
             let third = dump(plan, &[("", 3 * canary)], &[("0x10 0x20", 1)]);
-            profile.add(first.as_bytes(), rung(16)).unwrap();
-            profile.add(second.as_bytes(), rung(19)).unwrap();
+            profile.add(first.as_bytes(), rung(16), None).unwrap();
+            profile.add(second.as_bytes(), rung(19), None).unwrap();
             let found = profile.completeness;
             assert_eq!((found.stacks, found.zero_object_stacks), (6, 1));
             // The canary's stack has one frame too many as well.
@@ -575,7 +630,7 @@ mod tests {
                 false => [(0x10, &[]), (0x40, &[]), (0x50, &[]), (0x60, &[])],
             };
             assert_eq!(allocated, expected);
-            profile.add(third.as_bytes(), rung(23)).unwrap();
+            profile.add(third.as_bytes(), rung(23), None).unwrap();
             assert_eq!(profile.completeness.truncated_stacks, 1);
 
             let mut stacks: Vec<_> = profile.stacks.iter().collect();
@@ -618,7 +673,7 @@ mod tests {
                     allocated: Some((10 << 20) + 9_000 * iterations),
                     ..rung(iterations)
                 };
-                profile.add(text.as_bytes(), rung).unwrap();
+                profile.add(text.as_bytes(), rung, None).unwrap();
             }
             let check = profile.coverage();
             assert_eq!(check.outcome, CheckOutcome::Failed);
@@ -643,7 +698,7 @@ mod tests {
             let greeting = Greeting::parse(&format!("ready canary={FUNCTIONS}")).unwrap();
             let mut profile = Profile::new(&greeting, plan);
             let text = dump(plan, &[("", 5)], stacks);
-            profile.add(text.as_bytes(), rung(16)).unwrap();
+            profile.add(text.as_bytes(), rung(16), None).unwrap();
             (profile.rungs[0].live, profile.noise)
         };
         let by_birth = live(&[("0x10 0x1000", 1), ("0x10 0x1001", 1), ("0x10 0x1002", 1)]);

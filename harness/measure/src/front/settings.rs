@@ -20,6 +20,8 @@ pub(crate) struct Effective {
     pub(crate) budget: Duration,
     pub(crate) max_iterations: u64,
     pub(crate) threshold: Option<u64>,
+    /// The growth of memory outside the allocator to find, in bytes per iteration.
+    pub(crate) outside: Option<u64>,
     /// How to profile; absent if the front chooses.
     pub(crate) plan: Option<Plan>,
     pub(crate) settle: Duration,
@@ -53,6 +55,7 @@ impl Effective {
             budget,
             max_iterations: set.max_iterations.unwrap_or(u64::MAX),
             threshold: set.threshold,
+            outside: set.outside,
             plan: set.sample_interval.map(Plan::fixed).transpose()?,
             settle: set.settle.unwrap_or(Duration::from_millis(100)),
             timeout: set.timeout.unwrap_or(timeout),

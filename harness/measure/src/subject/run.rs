@@ -176,7 +176,13 @@ fn serve(
                     Ok(()) => {
                         unwind::birth::next_generation();
                         let walks = unwind::walks();
-                        channel.answer(format_args!("dumped {allocated} {threads} {walks}"))?;
+                        // The dump has the mappings of this moment.
+                        let [active, metadata, resident, mapped] =
+                            jemalloc::memory().unwrap_or_default();
+                        channel.answer(format_args!(
+                            "dumped {allocated} {threads} {active} {metadata} {resident} {mapped} \
+                             {walks}"
+                        ))?;
                     }
                     Err(error) => channel.answer(format_args!("undumped {error}"))?,
                 }

@@ -11,8 +11,10 @@ use plimsoll_core::report::Subject;
 use plimsoll_core::report::{CheckOutcome, Finding, LadderEnd, Report, json};
 
 use crate::PROGRAM;
+use outside::*;
 use profiling::*;
 
+mod outside;
 mod profiling;
 
 macro_rules! by_name {
@@ -26,6 +28,11 @@ pub(crate) const ALL: &[(&str, fn())] = by_name!(
     what_one_cargo_runs_is_one_run,
     leaks_of_every_kind_fail_by_their_rates,
     threads_and_descriptors_are_findings,
+    memory_outside_the_allocator_is_found_by_its_rate,
+    mapped_files_are_found_by_their_number,
+    stacks_of_threads_that_stay_are_not_found_twice,
+    a_threshold_outside_that_is_set_must_be_reached,
+    what_keeps_nothing_is_green,
     a_workload_that_fails_says_how_and_where,
     a_subject_that_dies_fails_its_own_test,
     nothing_outlives_a_run,

@@ -1,5 +1,8 @@
 //! A leak test of well-behaved and of misbehaving scenarios: what the tests run.
 
+mod healthy;
+mod maps;
+
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::ffi::c_void;
@@ -454,9 +457,22 @@ plimsoll::main!(
     by_the_clock(),
     ticks(),
     no_descriptor_left(),
+    Scenario::new("maps_pages", || maps::maps_pages),
+    Scenario::new("maps_shared", || maps::maps_shared),
+    Scenario::new("maps_memfd", || maps::maps_memfd),
+    Scenario::new("maps_file", || maps::maps_file),
+    Scenario::new("glibc_leak", || maps::glibc_leak),
+    Scenario::new("grows_reserved", maps::grows_reserved),
+    Scenario::new("keeps_instances", || maps::keeps_instances),
 );
 
 /// Runs the leak test.
 pub(crate) fn run() -> std::process::ExitCode {
-    main()
+    match std::env::var(crate::PROGRAM).as_deref() {
+        Ok(HEALTHY) => healthy::run(),
+        _ => main(),
+    }
 }
+
+/// Makes the leak test that of workloads that keep nothing.
+pub(crate) const HEALTHY: &str = "healthy";

@@ -258,6 +258,8 @@ fn rule(finding: &Finding) -> Option<Rule> {
         (_, _, Subject::Resource(resource)) => Some(match resource {
             Resource::Threads => Rule::ThreadGrowth,
             Resource::Descriptors => Rule::DescriptorGrowth,
+            Resource::Mappings => Rule::MappingGrowth,
+            Resource::Outside => Rule::OutsideGrowth,
         }),
     }
 }

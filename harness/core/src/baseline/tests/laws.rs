@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::Resource;
 use crate::fold::normalize_frame;
+use crate::growth::Unit;
 
 fn any_text() -> impl Strategy<Value = String> {
     prop_oneof![
@@ -26,8 +27,7 @@ fn any_subject() -> impl Strategy<Value = AllowanceSubject> {
         });
     prop_oneof![
         6 => pattern.prop_map(AllowanceSubject::Stack),
-        1 => Just(AllowanceSubject::Resource(Resource::Threads)),
-        1 => Just(AllowanceSubject::Resource(Resource::Descriptors)),
+        2 => prop::sample::select(Resource::ALL.to_vec()).prop_map(AllowanceSubject::Resource),
     ]
 }
 
@@ -46,8 +46,12 @@ prop_compose! {
         issue in prop::option::of(any_text()),
         expires in prop::option::of((1..=9999_u16, 1..=12_u8, 1..=28_u8)),
     ) -> Accepted {
-        let bytes = if subject.resource().is_some() { 0.0 } else { f64::from(bytes) / 1e3 };
-        let rate = Rate { objects: f64::from(objects) / 1e3, bytes };
+        let mut rate = Rate { objects: f64::from(objects) / 1e3, bytes: f64::from(bytes) / 1e3 };
+        match subject.resource().map(Resource::unit) {
+            None => {}
+            Some(Unit::Objects) => rate.bytes = 0.0,
+            Some(Unit::Bytes) => rate.objects = 0.0,
+        }
         let expires = expires.and_then(|(year, month, day)| Date::new(year, month, day));
         Accepted {
             allowance: Allowance { subject, rate, law, bytes_law, reason, issue, expires },

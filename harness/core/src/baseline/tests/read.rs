@@ -70,9 +70,12 @@ fn unknown_and_missing_keys() {
 #[test]
 fn values() {
     assert_snapshot!(allow("resource = 'descriptors'\nobjects = 1\nlaw = 'linear'"), @"descriptors 1.0 0.0 linear");
-    assert_snapshot!(allow("resource = 'files'"), @"error: line 3: unexpected `resource`: expected `threads` or `descriptors`, found `files`");
+    assert_snapshot!(allow("resource = 'files'"), @"error: line 3: unexpected `resource`: expected `threads`, `descriptors`, `mappings` or `outside`, found `files`");
     assert_snapshot!(allow("resource = 'threads'\nstack = []"), @"error: line 3: unexpected `resource`: expected either `stack` or `resource`, found `threads`");
-    assert_snapshot!(allow("resource = 'threads'\nobjects = 1\nbytes = 1"), @"error: line 5: unexpected `bytes`: expected no bytes beside a `resource`, found `1`");
+    assert_snapshot!(allow("resource = 'threads'\nobjects = 1\nbytes = 1"), @"error: line 5: unexpected `bytes`: expected no bytes beside the resource `threads`, found `1`");
+    assert_snapshot!(allow("resource = 'outside'\nbytes = 4096\nlaw = 'linear'"), @"outside 0.0 4096.0 linear");
+    assert_snapshot!(allow("resource = 'outside'\nobjects = 1"), @"error: line 4: unexpected `objects`: expected no objects beside the resource `outside`, found `1`");
+    assert_snapshot!(allow("resource = 'mappings'\nobjects = 1\nlaw = 'linear'"), @"mappings 1.0 0.0 linear");
     assert_snapshot!(allow("stack = 'a'"), @"error: line 3: unexpected `stack`: expected an array of frames, found `a`");
     assert_snapshot!(allow("stack = [\n  'a',\n  1,\n]"), @"error: line 5: unexpected `stack`: expected a frame's name, found `1`");
     assert_snapshot!(allow("stack = ['...', '...']"), @r#"error: line 3: unexpected `stack`: expected a frame beside `"..."`, found a pattern for everything"#);

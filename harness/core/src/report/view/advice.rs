@@ -2,6 +2,7 @@
 //! it can be known.
 
 use crate::finding::{Finding, Subject};
+use crate::growth::Unit;
 use crate::judge::COARSEST_THRESHOLD;
 use crate::rate::to_f64;
 use crate::report::units::{count, duration, plural, size};
@@ -76,6 +77,9 @@ impl Report {
             LadderEnd::Descriptors => said.push(
                 "the subject had as many open files as it may have: are they closed?".to_owned(),
             ),
+            LadderEnd::Mappings => said.push(
+                "the subject had as many mappings as it may have: are they unmapped?".to_owned(),
+            ),
             LadderEnd::Settled | LadderEnd::Failure => said.extend(setting),
         }
         let may_be_steadier = unsure.iter().any(|one| one.law == Law::Fluctuating);
@@ -139,8 +143,18 @@ impl Report {
         for finding in steady {
             if let Subject::Resource(resource) = finding.subject {
                 let n = resource.a_lot();
-                let what = plural(n, resource.one(), resource.many());
-                add(to_f64(n), &what, rate(finding).objects);
+                let rate = rate(finding);
+                let (what, rate) = match resource.unit() {
+                    Unit::Objects => {
+                        let what = plural(n, resource.one(), resource.many());
+                        (what, rate.objects)
+                    }
+                    Unit::Bytes => {
+                        let what = format!("{} {}", size(n), resource.after_number());
+                        (what, rate.bytes)
+                    }
+                };
+                add(to_f64(n), &what, rate);
             }
         }
         let parts = parts.join(", ");

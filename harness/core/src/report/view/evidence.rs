@@ -4,7 +4,7 @@
 use std::ops::RangeInclusive;
 
 use crate::finding::{Finding, Subject};
-use crate::growth::Growth;
+use crate::growth::{Growth, Unit};
 use crate::judge::supports;
 use crate::ladder::{RUNGS_PER_OCTAVE, RUNGS_TO_RISE, rung};
 use crate::report::Report;
@@ -220,15 +220,18 @@ impl Levels<'_> {
         }
         let (one, many) = self.unit();
         let noun = if *objects.end() == 1 { one } else { many };
-        let of_objects = format!("{} {noun}", say(&objects, count));
-        let bytes = match self.finding.is_heap() {
-            true => format!(", {},", say(&bytes, size)),
-            false => String::new(),
+        let (of_objects, bytes) = (
+            format!("{} {noun}", say(&objects, count)),
+            say(&bytes, size),
+        );
+        let range = match self.finding.subject {
+            Subject::Resource(resource) => match resource.unit() {
+                Unit::Objects => of_objects,
+                Unit::Bytes => bytes,
+            },
+            Subject::Stack(_) | Subject::Site { .. } => format!("{of_objects}, {bytes},"),
         };
-        Some(format!(
-            "{of_objects}{bytes} at the last {} dumps",
-            self.recent().len()
-        ))
+        Some(format!("{range} at the last {} dumps", self.recent().len()))
     }
 
     fn unit(&self) -> (&'static str, &'static str) {
@@ -241,6 +244,7 @@ impl Levels<'_> {
     fn amount(&self, of: Tally) -> String {
         let (one, many) = self.unit();
         match (self.finding.is_heap(), of.objects) {
+            (false, 0) => size(of.bytes),
             (false, n) => plural(n, one, many),
             (true, 0) => size(of.bytes),
             (true, 1) => format!("1 object of {}", size(of.bytes)),

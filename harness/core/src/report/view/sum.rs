@@ -1,6 +1,7 @@
 //! Sums of several findings.
 
 use crate::finding::each_stack_once;
+use crate::growth::Unit;
 use crate::report::units::{bytes, give_or_take, objects, plural, signed_bytes, signed_objects};
 use crate::report::{Finding, Report, Subject};
 use crate::{Rate, Resource};
@@ -88,7 +89,11 @@ impl Sum {
         }
         for (resource, rate) in Resource::ALL.into_iter().zip(self.resources) {
             if let Some(rate) = rate {
-                add(say[1](rate.objects), format!(" {}", resource.many()));
+                let number = match resource.unit() {
+                    Unit::Objects => say[1](rate.objects),
+                    Unit::Bytes => say[0](rate.bytes),
+                };
+                add(number, format!(" {}", resource.after_number()));
             }
         }
         amounts

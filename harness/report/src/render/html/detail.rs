@@ -95,13 +95,10 @@ fn plots(report: &Report, slug: &str) -> Markup {
         of(|rung| rung.live.bytes),
     );
     let resources = Resource::ALL.into_iter().map(|resource| {
+        let (title, unit) = (capital(resource.many()), Unit::of(resource));
         let levels = report.rungs.iter().map(|rung| rung.resource(resource));
-        let title = capital(resource.many());
-        (
-            title,
-            Unit::Count,
-            levels.map(|level| level.objects).collect(),
-        )
+        let levels = levels.map(|level| level.map_or(0, |level| unit.level(&level)));
+        (title, unit, levels.collect())
     });
     let is_new = |title: &str| grown.iter().all(|grown| grown.title != title);
     let risen = resources.filter(|(title, _, values): &(String, Unit, Vec<u64>)| {

@@ -10,7 +10,7 @@ use maud::{Markup, html};
 use plimsoll_core::report::units::{count, size};
 use plimsoll_core::report::view::each_stack_once;
 use plimsoll_core::report::{Compared, Finding, Report, Subject};
-use plimsoll_core::{Per, Resource};
+use plimsoll_core::{Per, Resource, Tally, growth};
 
 use crate::render::capital;
 
@@ -59,7 +59,7 @@ pub(super) struct Grown {
 }
 
 impl Grown {
-    /// Returns what a report's verdict is about: bytes, then threads, then file descriptors, as
+    /// Returns what a report's verdict is about: bytes, then each resource, as
     /// the sums of findings are listed. Of allowances that are no longer needed, the levels are
     /// zero. Empty if there is neither.
     pub(super) fn of(report: &Report) -> Vec<Grown> {
@@ -78,7 +78,8 @@ impl Grown {
             let of = telling.iter().copied();
             let of = of.filter(|finding| finding.subject == subject);
             let title = capital(resource.many());
-            (title, Unit::Count, resource.many(), of.collect())
+            let noun = resource.after_number();
+            (title, Unit::of(resource), noun, of.collect())
         });
         let kinds = std::iter::once(heap).chain(resources);
         let grown = kinds.map(|(title, unit, noun, findings)| {
@@ -147,10 +148,7 @@ fn sum(report: &Report, findings: &[&Finding], unit: Unit) -> Vec<u64> {
     }
     for finding in findings {
         for (sum, of) in sum.iter_mut().zip(&finding.levels) {
-            *sum = sum.saturating_add(match unit {
-                Unit::Bytes => of.bytes,
-                Unit::Count => of.objects,
-            });
+            *sum = sum.saturating_add(unit.level(of));
         }
     }
     sum
@@ -166,6 +164,22 @@ fn whole(value: f64) -> u64 {
 }
 
 impl Unit {
+    /// Returns the unit of a resource.
+    pub(super) fn of(resource: Resource) -> Unit {
+        match resource.unit() {
+            growth::Unit::Bytes => Unit::Bytes,
+            growth::Unit::Objects => Unit::Count,
+        }
+    }
+
+    /// Returns what a level has in this unit.
+    pub(super) fn level(self, of: &Tally) -> u64 {
+        match self {
+            Unit::Bytes => of.bytes,
+            Unit::Count => of.objects,
+        }
+    }
+
     fn say(self, value: u64) -> String {
         match self {
             Unit::Bytes => size(value),

@@ -8,8 +8,10 @@ use serde_json::{Value, json};
 pub(super) enum Rule {
     StaleAllowance,
     Inconclusive,
+    MappingGrowth,
     DescriptorGrowth,
     ThreadGrowth,
+    OutsideGrowth,
     ExpiredAllowance,
     Growth,
     NoResult,
@@ -38,11 +40,13 @@ const ACCEPT: &str = "If the growth is intended, run `cargo plimsoll accept SCEN
 
 impl Rule {
     /// All rules, in the order of the file's list.
-    pub(super) const ALL: [Rule; 9] = [
+    pub(super) const ALL: [Rule; 11] = [
         Rule::StaleAllowance,
         Rule::Inconclusive,
+        Rule::MappingGrowth,
         Rule::DescriptorGrowth,
         Rule::ThreadGrowth,
+        Rule::OutsideGrowth,
         Rule::ExpiredAllowance,
         Rule::Growth,
         Rule::NoResult,
@@ -118,6 +122,37 @@ impl Rule {
                 hints: &[
                     "Find the owner that is not dropped, or the descriptor that was made raw \
                      and is not closed.",
+                    ACCEPT,
+                ],
+            },
+            Rule::MappingGrowth => Words {
+                id: "plimsoll/mapping-growth",
+                level: "error",
+                precision: "high",
+                tags: &["reliability", "memory", "external/cwe/cwe-772"],
+                short: "Mapped files that keep growing in number",
+                full: "A scenario has more mappings of files with every iteration than its \
+                 baseline allows.",
+                why: "Files that an iteration of the scenario maps stay mapped.",
+                hints: &[
+                    "Find the owner that is not dropped, or the mapping that was made with `mmap` \
+                     and is never given to `munmap`.",
+                    ACCEPT,
+                ],
+            },
+            Rule::OutsideGrowth => Words {
+                id: "plimsoll/outside-growth",
+                level: "error",
+                precision: "high",
+                tags: &["reliability", "memory", "external/cwe/cwe-401"],
+                short: "Memory outside the allocator that keeps growing",
+                full: "A scenario maps more memory with every iteration than its baseline allows, \
+                 and Rust's allocator does not manage that memory.",
+                why: "Memory that an iteration of the scenario maps stays mapped.",
+                hints: &[
+                    "Find the mapping that is made with `mmap` and never given to `munmap`.",
+                    "A C library with an allocator of its own leaks there: look for objects of that \
+                     library that are not freed.",
                     ACCEPT,
                 ],
             },

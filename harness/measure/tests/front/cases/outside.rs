@@ -1,0 +1,109 @@
+//! Memory that jemalloc does not manage, and mapped files.
+
+use std::collections::BTreeMap;
+
+use plimsoll_core::Resource::{Mappings, Outside};
+
+use super::*;
+use crate::program::HEALTHY;
+
+fn of(report: &Report, resource: plimsoll_core::Resource) -> Option<&Finding> {
+    let mut findings = report.findings.iter();
+    findings.find(|finding| finding.subject == Subject::Resource(resource))
+}
+
+/// Pages that are mapped, alone and in one reservation; glibc's own allocator; and instances of
+/// 64 KiB as a runtime of WebAssembly has them.
+pub(super) fn memory_outside_the_allocator_is_found_by_its_rate() {
+    let project = Project::new("outside");
+    for (scenario, set, said, bytes) in [
+        ("maps_pages", "", "+4 KiB", 4_090.0..=4_102.0),
+        (
+            "maps_pages",
+            "MAX_ITERATIONS=400",
+            "+4 KiB",
+            4_090.0..=4_102.0,
+        ),
+        ("maps_shared", "", "+4 KiB", 4_090.0..=4_102.0),
+        (
+            "grows_reserved",
+            "MAX_ITERATIONS=4000",
+            "+4 KiB",
+            4_090.0..=4_102.0,
+        ),
+        (
+            "keeps_instances",
+            "MAX_ITERATIONS=4000",
+            "+64 KiB",
+            65_500.0..=65_600.0,
+        ),
+        // 112 bytes with what glibc needs for each.
+        ("glibc_leak", "", "+11", 106.0..=118.0),
+    ] {
+        let said = format!("{scenario}:\n{said}\noutside the allocator per iteration");
+        let report = project.fails(scenario, set, &said);
+        let finding = of(&report, Outside).unwrap_or_else(|| panic!("{scenario}: {report:?}"));
+        assert_eq!(report.verdict, Regressed, "{scenario}");
+        assert!(
+            bytes.contains(&finding.rate.bytes),
+            "{scenario}: {finding:?}"
+        );
+        assert_eq!(finding.rate.objects, 0.0, "{scenario}");
+        assert_eq!(report.findings.len(), 1, "{scenario}: {report:?}");
+    }
+}
+
+pub(super) fn mapped_files_are_found_by_their_number() {
+    let project = Project::new("mappings");
+    for scenario in ["maps_memfd", "maps_file"] {
+        let said = format!("{scenario}:\n+1.00 mapped files per iteration");
+        let report = project.fails(scenario, "", &said);
+        let finding = of(&report, Mappings).unwrap();
+        assert!((finding.rate.objects - 1.0).abs() < 0.01, "{finding:?}");
+        assert_eq!(report.findings.len(), 1, "{scenario}: {report:?}");
+    }
+}
+
+pub(super) fn stacks_of_threads_that_stay_are_not_found_twice() {
+    let project = Project::new("stacks");
+    let report = project.fails("thread_leak", "", "threads per iteration");
+    assert!(of(&report, Outside).is_none(), "{report:?}");
+    let levels = report.rungs.iter().filter_map(|rung| rung.memory?.outside);
+    let levels: Vec<u64> = levels.collect();
+    assert_eq!(levels.len(), report.rungs.len());
+    assert!(
+        levels[levels.len() - 1] > levels[0] + (64 << 20),
+        "{levels:?}"
+    );
+}
+
+pub(super) fn a_threshold_outside_that_is_set_must_be_reached() {
+    let project = Project::new("outside-threshold");
+    let set = |bytes: &str| format!("OUTSIDE={bytes} MAX_ITERATIONS=20000");
+    let report = project.fails("bounded", &set("16B"), "");
+    assert_eq!(report.verdict, Inconclusive, "{report:?}");
+    let report = project.passes("bounded", &set("1KiB"), "");
+    assert_eq!(report.threshold.outside, Some(1_024));
+    // Twice as much grows, which is too little to be looked for.
+    project.passes("glibc_leak", &set("1KiB"), "");
+}
+
+/// Threads, pools and large buffers that come and go: nothing of it is a finding.
+pub(super) fn what_keeps_nothing_is_green() {
+    let project = Project::new("healthy");
+    let mut command = project.leaks(&[], "MAX_ITERATIONS=2048 BUDGET=6s");
+    let run = Run::of(command.env(crate::PROGRAM, HEALTHY));
+    let mut verdicts = BTreeMap::new();
+    for entry in fs::read_dir(project.file("", "")).unwrap() {
+        let path = entry.unwrap().path().join("report.json");
+        if let Ok(bytes) = fs::read(path) {
+            let report = json::parse(&bytes).unwrap();
+            let level = |rung: &plimsoll_core::report::Rung| rung.memory?.outside;
+            let levels: Vec<u64> = report.rungs.iter().filter_map(level).collect();
+            let of = (report.verdict, report.end, report.rungs.len(), levels);
+            verdicts.insert(report.scenario, of);
+        }
+    }
+    let (scenarios, red) = (verdicts.len(), run.status != Some(0));
+    assert!(!red && scenarios >= 20, "{}\n{verdicts:#?}", run.text);
+}
