@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::baseline::{Need, is_twice_the_need};
 use crate::blame::{Blame, Packages, SourceFiles};
 use crate::fold::{self, Trace};
+use crate::growth::Unit;
 use crate::ladder::RUNGS_TO_RISE;
+use crate::outside::GrownMappings;
 use crate::required::required;
 use crate::resource::Resource;
 use crate::verdict::Verdict;
@@ -59,6 +61,10 @@ pub struct Finding {
     /// What is alive at the last rung, by the octave of its birth, the oldest first. Empty for
     /// resources, and if births are not known.
     pub survivors: Vec<Survivors>,
+    /// What the mappings are that became more. Empty unless it is about these, and if nobody
+    /// knows. Reports of older versions do not have this key.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub mappings: Vec<GrownMappings>,
 }
 
 /// What is left of the objects that were born in one octave.
@@ -239,6 +245,14 @@ impl Subject {
         match self {
             Subject::Stack(stack) | Subject::Site { frames: stack, .. } => Some(stack),
             Subject::Resource(_) => None,
+        }
+    }
+
+    /// Returns the unit of a resource. `None` for what has objects and bytes: the heap.
+    pub fn unit(&self) -> Option<Unit> {
+        match self {
+            Subject::Stack(_) | Subject::Site { .. } => None,
+            Subject::Resource(resource) => Some(resource.unit()),
         }
     }
 

@@ -557,6 +557,7 @@ fn unused(allowance: &Allowance, expired: bool) -> Finding {
         reason: allowance.reason.clone(),
         levels: Vec::new(),
         survivors: Vec::new(),
+        mappings: Vec::new(),
     }
 }
 

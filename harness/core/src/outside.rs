@@ -21,7 +21,13 @@
 //! jemalloc maps all memory accessible, which it does unless the kernel never overcommits
 //! memory (`vm.overcommit_memory=2`).
 
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Tally;
 use crate::dump::{Mapping, Maps};
+use crate::required::required;
 
 /// The mappings of a process, as numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -95,16 +101,124 @@ impl Mapped {
     }
 }
 
+/// The most kinds of mappings that a finding names.
+pub const MOST_KINDS: usize = 8;
+
+/// The mappings of a process, added up by what they are: their permissions and their name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Kinds(BTreeMap<(String, String), Share>);
+
+/// The mappings of one kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Share {
+    counts: Counts,
+    total: Tally,
+    /// How many mappings have each size.
+    sizes: BTreeMap<u64, u64>,
+}
+
+/// A kind of mappings of which there are more than before.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GrownMappings {
+    /// Their permissions, as the kernel writes them: `rw-p`.
+    pub permissions: String,
+    /// The name of the file, without its folders, or the kernel's name for the memory. Empty for
+    /// memory without a name.
+    pub name: String,
+    /// The size that most of the new mappings have, in bytes. `None` if there are not several new
+    /// ones of one size: the kernel makes one of neighbours that are alike.
+    #[serde(deserialize_with = "required")]
+    pub size: Option<u64>,
+    /// The number of mappings and their bytes at the rung *before*. The allocator's memory is
+    /// not among them.
+    pub before: Tally,
+    /// The same at the last rung.
+    pub after: Tally,
+}
+
+impl Kinds {
+    /// Adds up the mappings of a dump. `allocator` is as for [`Mapped::outside`], and is taken off
+    /// private memory without a name.
+    pub fn of(maps: &Maps, allocator: u64) -> Kinds {
+        let mut kinds = Kinds::default();
+        for mapping in &maps.mappings {
+            let counts = Counts::of(mapping);
+            if counts == Counts::Nothing {
+                continue;
+            }
+            let name = mapping.path.strip_suffix(" (deleted)");
+            let name = name.unwrap_or(&mapping.path);
+            let name = match name.starts_with('/') {
+                true => name.rsplit('/').next().unwrap_or_default(),
+                false => name,
+            };
+            let key = (mapping.permissions.to_string(), name.to_owned());
+            let share = kinds.0.entry(key).or_insert_with(|| Share {
+                counts,
+                total: Tally::default(),
+                sizes: BTreeMap::new(),
+            });
+            let bytes = mapping.end - mapping.start;
+            share.total += Tally { objects: 1, bytes };
+            *share.sizes.entry(bytes).or_default() += 1;
+        }
+        if let Some(share) = kinds.0.get_mut(&("rw-p".to_owned(), String::new())) {
+            share.total.bytes = share.total.bytes.saturating_sub(allocator);
+        }
+        kinds
+    }
+
+    /// Returns the kinds that count like this and of which there is more than `before`, those that
+    /// grew most first: memory by bytes, and files by number. At most [`MOST_KINDS`].
+    pub fn grown_since(&self, before: &Kinds, counts: Counts) -> Vec<GrownMappings> {
+        let of = |tally: &Tally| match counts {
+            Counts::File => tally.objects,
+            Counts::Memory | Counts::Nothing => tally.bytes,
+        };
+        let mut grown = Vec::new();
+        for (key, share) in &self.0 {
+            let old = before.0.get(key);
+            let was = old.map_or(Tally::default(), |old| old.total);
+            if share.counts != counts || of(&share.total) <= of(&was) {
+                continue;
+            }
+            let gained = share.sizes.iter().filter_map(|(size, n)| {
+                let had = old.and_then(|old| old.sizes.get(size)).copied();
+                Some((n.checked_sub(had.unwrap_or(0))?, *size))
+            });
+            let most = gained.max();
+            let new = share.total.objects.saturating_sub(was.objects);
+            let (permissions, name) = key.clone();
+            grown.push(GrownMappings {
+                permissions,
+                name,
+                size: most.and_then(|(n, size)| (2 * n > new && new > 1).then_some(size)),
+                before: was,
+                after: share.total,
+            });
+        }
+        // Stable: equal ones stay in the order of their names.
+        grown.sort_by_key(|one| std::cmp::Reverse(of(&one.after) - of(&one.before)));
+        grown.truncate(MOST_KINDS);
+        grown
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::dump::HeapDump;
 
     #[track_caller]
-    fn mapped(maps: &str) -> Mapped {
+    fn maps(maps: &str) -> Maps {
         let dump = format!("heap_v2/1\n  t*: 0: 0 [0: 0]\n\nMAPPED_LIBRARIES:\n{maps}");
         let dump = HeapDump::parse(dump.as_bytes()).unwrap();
-        Mapped::of(dump.maps().unwrap())
+        dump.maps().unwrap().clone()
+    }
+
+    fn mapped(text: &str) -> Mapped {
+        Mapped::of(&maps(text))
     }
 
     #[test]
@@ -153,5 +267,46 @@ mod tests {
             (two.all, two.outside(0x2000), two.outside(0x9000)),
             (2, 0x1000, 0)
         );
+    }
+
+    #[test]
+    fn what_grew_is_named_by_permissions_size_and_file() {
+        let before = "1000-9000 rw-p 0 00:00 0\n\
+                      a000-b000 rw-s 0 00:01 7 /memfd:ring (deleted)\n\
+                      c000-d000 rw-p 0 00:00 0 [heap]\n";
+        let after = "1000-b000 rw-p 0 00:00 0\n\
+                     c000-f000 rw-p 0 00:00 0 [heap]\n\
+                     10000-11000 rw-s 0 00:01 7 /memfd:ring (deleted)\n\
+                     11000-12000 rw-s 0 00:01 8 /memfd:ring (deleted)\n\
+                     12000-14000 rw-s 0 00:01 9 /memfd:ring (deleted)\n\
+                     14000-15000 rw-s 0 00:01 9 /memfd:ring (deleted)\n\
+                     15000-16000 r--p 0 fe:00 9 /home/me/data.bin\n";
+        let of = |text: &str, allocator| Kinds::of(&maps(text), allocator);
+        let (before, after) = (of(before, 0x7000), of(after, 0x8000));
+        let shown = |counts| {
+            let grown = after.grown_since(&before, counts).into_iter();
+            let shown = grown.map(|one| {
+                let GrownMappings {
+                    permissions,
+                    name,
+                    size,
+                    before,
+                    after,
+                } = one;
+                let ends = [before.objects, before.bytes, after.objects, after.bytes];
+                format!("{permissions} {name:?} {size:x?} {ends:x?}")
+            });
+            shown.collect::<Vec<_>>()
+        };
+        let memory = [
+            "rw-p \"[heap]\" None [1, 1000, 1, 3000]",
+            "rw-p \"\" None [1, 1000, 1, 2000]",
+        ];
+        assert_eq!(shown(Counts::Memory), memory);
+        let files = [
+            "rw-s \"memfd:ring\" Some(1000) [1, 1000, 4, 5000]",
+            "r--p \"data.bin\" None [0, 0, 1, 1000]",
+        ];
+        assert_eq!(shown(Counts::File), files);
     }
 }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::growth::Unit;
+use crate::outside::Counts;
 use crate::words::words;
 
 /// Something that a process has, and that it can run out of.
@@ -61,6 +62,15 @@ impl Resource {
         match self {
             Resource::Outside => "outside the allocator",
             counted => counted.many(),
+        }
+    }
+
+    /// Returns which mappings it counts. `None` if it counts none.
+    pub fn counts(self) -> Option<Counts> {
+        match self {
+            Resource::Threads | Resource::Descriptors => None,
+            Resource::Mappings => Some(Counts::File),
+            Resource::Outside => Some(Counts::Memory),
         }
     }
 

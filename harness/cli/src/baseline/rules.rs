@@ -1,8 +1,9 @@
 //! The rules for allowances. This module decides, and prints nothing.
 
-use plimsoll_core::Rate;
 use plimsoll_core::baseline::{Allowance, is_twice_the_need, round_up};
+use plimsoll_core::growth::Unit;
 use plimsoll_core::judge::Verdict;
+use plimsoll_core::{Rate, Resource};
 
 use super::shelf::{Content, Entry, Filed, Folder, Shelf};
 use plimsoll_desk::out::safe_line;
@@ -221,8 +222,10 @@ impl At<'_> {
 fn written(entry: &Entry, needed: Rate) -> String {
     let rounded = |rate: f64| round_up(rate.max(0.0)).unwrap_or(rate);
     let objects = format!("objects = {:?}", rounded(needed.objects));
-    match entry.allowance.subject.resource() {
-        Some(_) => objects,
-        None => format!("{objects}`, `bytes = {:?}", rounded(needed.bytes)),
+    let bytes = format!("bytes = {:?}", rounded(needed.bytes));
+    match entry.allowance.subject.resource().map(Resource::unit) {
+        Some(Unit::Objects) => objects,
+        Some(Unit::Bytes) => bytes,
+        None => format!("{objects}`, `{bytes}"),
     }
 }

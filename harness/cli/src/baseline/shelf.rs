@@ -11,6 +11,7 @@ use plimsoll_core::accept::needs;
 use plimsoll_core::baseline::{
     self, Allowance, AllowanceLines, AllowanceSubject, Baseline, Date, MeasuredWith, Need,
 };
+use plimsoll_core::growth::Unit;
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::layout;
 use plimsoll_core::report::Report;
@@ -94,8 +95,10 @@ impl Entry {
 
     /// Returns a rate of the subject in words, such as `96 B, 1.00 objects`.
     pub(super) fn said(&self, rate: Rate) -> String {
-        match self.allowance.subject.resource() {
-            Some(word) => format!("{} {word}", objects(rate.objects)),
+        let resource = self.allowance.subject.resource();
+        match resource.map(|resource| (resource, resource.unit())) {
+            Some((word, Unit::Objects)) => format!("{} {word}", objects(rate.objects)),
+            Some((word, Unit::Bytes)) => format!("{} {word}", bytes(rate.bytes)),
             None => format!("{}, {} objects", bytes(rate.bytes), objects(rate.objects)),
         }
     }

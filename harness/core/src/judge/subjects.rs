@@ -234,6 +234,7 @@ impl Measured<'_> {
             reason: self.agreed.reason(),
             levels: self.levels(),
             survivors: survivors(self.iterations, &self.series),
+            mappings: Vec::new(),
         })
     }
 }

@@ -3,7 +3,7 @@
 
 use super::text;
 use super::units::{bytes, count, give_or_take, objects, signed_bytes, signed_objects, size, span};
-use super::{Finding, Report, Standing, Subject};
+use super::{Finding, Report, Standing};
 use crate::Rate;
 use crate::growth::{Answer, Growth, Looked, Question, Unit, View};
 use crate::ladder::RUNGS_PER_OCTAVE;
@@ -50,7 +50,7 @@ pub fn explain(report: &Report, finding: &Finding, views: &[View], style: &text:
         let cut = Growth::cut(finding.allowed, threshold);
         (format!("1 object per {iterations}{coarser}"), cut)
     };
-    let (threshold, cut) = match (unit(finding), report.threshold.outside) {
+    let (threshold, cut) = match (finding.subject.unit(), report.threshold.outside) {
         (Some(Unit::Bytes), Some(outside)) => {
             let mut cut = finding.allowed;
             cut.bytes += 0.5 * to_f64(outside);
@@ -76,16 +76,8 @@ fn lines(lines: &[String]) -> String {
     lines.iter().map(|line| format!("    {line}\n")).collect()
 }
 
-/// Returns the unit of a resource. `None` for what has objects and bytes.
-fn unit(finding: &Finding) -> Option<Unit> {
-    match finding.subject {
-        Subject::Resource(resource) => Some(resource.unit()),
-        Subject::Stack(_) | Subject::Site { .. } => None,
-    }
-}
-
 fn both(rate: Rate, finding: &Finding) -> String {
-    match unit(finding) {
+    match finding.subject.unit() {
         None => format!("{} objects, {}", objects(rate.objects), bytes(rate.bytes)),
         Some(Unit::Objects) => objects(rate.objects),
         Some(Unit::Bytes) => bytes(rate.bytes),
@@ -98,7 +90,7 @@ fn levels(report: &Report, finding: &Finding) -> String {
     let levels = levels.skip(skipped);
     let rows = levels.map(|(rung, level)| {
         let (objects, bytes) = (count(level.objects), size(level.bytes));
-        let level = match unit(finding) {
+        let level = match finding.subject.unit() {
             None => vec![objects, bytes],
             Some(Unit::Objects) => vec![objects],
             Some(Unit::Bytes) => vec![bytes],
@@ -108,7 +100,7 @@ fn levels(report: &Report, finding: &Finding) -> String {
     });
     let iterations = report.per.many();
     let rows = rows.collect();
-    match unit(finding) {
+    match finding.subject.unit() {
         None => table(&[iterations, "objects", "bytes"], rows),
         Some(Unit::Objects) => table(&[iterations, "number"], rows),
         Some(Unit::Bytes) => table(&[iterations, "bytes"], rows),
@@ -237,7 +229,7 @@ fn rate(finding: &Finding) -> String {
     // In an exact run, the error is the workload's own fluctuation.
     let error = |error: f64| (error > 0.0).then_some(error);
     let (rate, off) = (finding.rate, finding.error);
-    let unit = unit(finding);
+    let unit = finding.subject.unit();
     let in_objects = format!(
         "{}{}{}, {}",
         signed_objects(rate.objects),

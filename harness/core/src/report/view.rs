@@ -21,6 +21,7 @@ mod cause;
 pub mod collapse;
 mod command;
 mod evidence;
+mod memory;
 mod output;
 mod sum;
 
@@ -30,6 +31,7 @@ use plimsoll_text::words::Words;
 
 pub use self::cause::{Cause, CauseKey};
 pub use self::command::{Step, measure_again};
+pub use self::memory::Resident;
 pub use self::output::{Excerpt, excerpt, shortened};
 pub use self::sum::{Amount, Sum, counted, is_one, total};
 use super::units::{bytes, count, objects, plural, size, visible_with_rarest};
@@ -38,7 +40,7 @@ use crate::blame::{Blame, Origin};
 pub use crate::finding::each_stack_once;
 use crate::growth::Unit;
 use crate::verdict::Verdict;
-use crate::{FoldedStack, Frame, Law, Per};
+use crate::{FoldedStack, Frame, Law, Per, Resource};
 
 /// The first statement about a scenario, in parts that each output puts together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -254,7 +256,17 @@ impl Report {
         let unsure = self.unsure();
         let is_by_clock = !unsure.is_empty() && are_by_clock(&unsure);
         let is_asked = self.per.is_iteration() && !is_by_clock;
-        is_asked.then(|| format!("1 object or 8 B per {iterations}"))
+        let is_outside = |one: &&Finding| one.subject == Subject::Resource(Resource::Outside);
+        let outside = self.threshold.outside;
+        let outside = outside.filter(|_| unsure.iter().any(is_outside));
+        let outside = outside.map_or(String::new(), |least| {
+            format!(
+                ", and {} outside the allocator per {}",
+                size(least),
+                self.per.one()
+            )
+        });
+        is_asked.then(|| format!("1 object or 8 B per {iterations}{outside}"))
     }
 
     /// Returns `in iteration 7`, or `setting up`; nothing if the run did not fail.
@@ -441,9 +453,7 @@ impl Finding {
     /// threads.
     pub fn allowance(&self) -> String {
         let allowed = self.allowed;
-        if let Subject::Resource(resource) = self.subject
-            && resource.unit() == Unit::Bytes
-        {
+        if self.subject.unit() == Some(Unit::Bytes) {
             return bytes(allowed.bytes);
         }
         match self.is_heap() {

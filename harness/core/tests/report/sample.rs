@@ -101,5 +101,6 @@ pub(crate) fn finding(stack: &str, rate: Rate) -> Finding {
         reason: None,
         levels: vec![Tally::default(); 2],
         survivors: Vec::new(),
+        mappings: Vec::new(),
     }
 }

@@ -3,6 +3,7 @@
 
 use plimsoll_core::blame::{Blame, Origin};
 use plimsoll_core::judge::{Policy, Verdict};
+use plimsoll_core::outside::GrownMappings;
 use plimsoll_core::report::LadderEnd::{Budget, Descriptors, Iterations, Settled, Threads};
 use plimsoll_core::report::Standing::{Allowed, Exceeded, Expired, Moved, New, Stale};
 use plimsoll_core::report::{
@@ -105,6 +106,7 @@ pub(crate) fn finding() -> Finding {
             survivors(0, 8_192, Some(8_192), 8_192),
             survivors(8_192, 16_384, Some(8_192), 8_192),
         ],
+        mappings: Vec::new(),
         ..sample::finding(
             "lru_churn lru_churn::fill lru::LruCache::put",
             rate_of(1.0, 96.0),
@@ -288,10 +290,13 @@ prop_compose! {
         survivors in vec(drawn!(Survivors {
             from: any::<u64>(), to: any::<u64>(), allocated: option::of(any::<u64>()), alive: tally(),
         }), 0..4),
+        mappings in vec(drawn!(GrownMappings {
+            permissions: words(), name: words(), size: option::of(any::<u64>()), before: tally(), after: tally(),
+        }), 0..4),
     ) -> Finding {
         Finding {
             verdict, subject, frames, blame, lacks, clock, rate, error, law, objects_law, bytes_law, allowed,
-            standing, moved_from, reason, levels, survivors,
+            standing, moved_from, reason, levels, survivors, mappings,
         }
     }
 }

@@ -62,6 +62,9 @@ pub(crate) fn report(
     };
     for finding in &mut findings {
         finding.locate(&sources.traces, scenario, packages, files);
+        if let Subject::Resource(resource) = finding.subject {
+            finding.mappings = climb.profile.grown_mappings(resource);
+        }
         if finding.lacks == Some(Lacks::DebugInfo) && route.place.strips() {
             finding.lacks = Some(Lacks::Stripped);
         }

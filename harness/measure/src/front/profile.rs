@@ -9,7 +9,7 @@ use plimsoll_core::fold::{self, Folder, Normalization, Trace};
 use plimsoll_core::growth::Growth;
 use plimsoll_core::judge::Observed;
 use plimsoll_core::ladder::{RUNGS_PER_OCTAVE, RUNGS_TO_RISE};
-use plimsoll_core::outside::Mapped;
+use plimsoll_core::outside::{GrownMappings, Kinds, Mapped};
 use plimsoll_core::report::{Check, CheckOutcome, Completeness, Memory, Rung};
 use plimsoll_core::{Avma, FoldedStack, Resource, Series, SymbolTable, Tally, birth};
 use plimsoll_symbols::MappedFile;
@@ -43,6 +43,8 @@ pub(crate) struct Profile {
     pub(crate) rungs: Vec<Rung>,
     stacks: HashMap<Vec<Avma>, Series>,
     maps: Maps,
+    /// What was mapped at each rung.
+    kinds: Vec<Kinds>,
     /// The number of mappings in the last dump.
     pub(crate) mapped: u64,
     pub(crate) completeness: Completeness,
@@ -177,6 +179,7 @@ impl Profile {
             rungs: Vec::new(),
             stacks: HashMap::new(),
             maps: Maps::default(),
+            kinds: Vec::new(),
             mapped: 0,
             completeness: Completeness::default(),
             walks: Walks::default(),
@@ -209,6 +212,7 @@ impl Profile {
             return Err(failed("dump", problem.to_owned()));
         };
         self.mapped = note_mappings(&mut rung, maps, allocator).all;
+        let kinds = Kinds::of(maps, allocator.map_or(0, |allocator| allocator.mapped));
         self.maps = maps.clone();
         let index = self.rungs.len();
         let interval = self.plan.interval();
@@ -279,8 +283,18 @@ impl Profile {
             return Err(failed("canary", problem));
         }
         self.rungs.push(rung);
+        self.kinds.push(kinds);
         self.ended_by_rung.push(self.threads_ended);
         Ok(())
+    }
+
+    /// Returns the mappings of a resource that became more in the octaves that the verdict looks
+    /// at. Empty for a resource that is not mapped.
+    pub(crate) fn grown_mappings(&self, resource: Resource) -> Vec<GrownMappings> {
+        let before = self.before().and_then(|before| self.kinds.get(before));
+        let ends = before.zip(self.kinds.last()).zip(resource.counts());
+        let grown = ends.map(|((before, last), counts)| last.grown_since(before, counts));
+        grown.unwrap_or_default()
     }
 
     /// Returns the iterations at each rung.

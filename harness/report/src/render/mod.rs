@@ -19,6 +19,7 @@ pub mod tree;
 use std::collections::BTreeMap;
 
 use plimsoll_core::Tally;
+use plimsoll_core::growth::Unit;
 use plimsoll_core::report::Finding;
 
 use self::base::Base;
@@ -106,12 +107,11 @@ fn capital(text: &str) -> String {
     first.collect::<String>() + chars.as_str()
 }
 
-/// Returns a finding's level at every rung: bytes, or the number of threads or file
-/// descriptors.
+/// Returns a finding's level at every rung: bytes, or the number of what is counted.
 fn levels(finding: &Finding) -> Vec<u64> {
-    let level = |level: &Tally| match finding.is_heap() {
-        true => level.bytes,
-        false => level.objects,
+    let level = |level: &Tally| match finding.subject.unit() {
+        None | Some(Unit::Bytes) => level.bytes,
+        Some(Unit::Objects) => level.objects,
     };
     finding.levels.iter().map(level).collect()
 }

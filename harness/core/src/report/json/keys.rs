@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{ReportError, VERSION};
 use crate::blame::Blame;
 use crate::finding::{Kind, KindAndStack};
+use crate::outside::GrownMappings;
 use crate::report::{
     BuilderSetting, Check, Clock, Compared, Completeness, Failure, Finding, LadderEnd, Measured,
     Rarest, Report, Run, Rung, StackGrowth, Standing, Subject, Survivors, Threshold,
@@ -130,6 +131,9 @@ struct FindingJson {
     levels: Vec<Tally>,
     #[serde(default)]
     survivors: Option<Vec<Survivors>>,
+    /// Absent if it is not about mappings. Reports of older versions do not have this key.
+    #[serde(default)]
+    mappings: Vec<GrownMappings>,
 }
 
 impl ReportJson {
@@ -193,6 +197,7 @@ impl FindingJson {
             reason: self.reason,
             levels: self.levels,
             survivors,
+            mappings: self.mappings,
         })
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{MAX_DEPTH, ReportError};
 use crate::blame::Origin;
+use crate::outside::MOST_KINDS;
 use crate::report::{Finding, Report, Subject};
 use crate::{FoldedStack, Frame, Rate};
 
@@ -107,6 +108,7 @@ impl Limits {
         for finding in &mut cut.findings {
             finding.levels.truncate(self.rungs);
             finding.survivors.truncate(self.rungs);
+            finding.mappings.truncate(MOST_KINDS);
         }
         cut.own.truncate(self.own);
         if cut.own.len() < report.own.len() {
@@ -167,6 +169,7 @@ impl Limits {
         for finding in &report.findings {
             at_most("levels", self.rungs, finding.levels.len())?;
             at_most("survivors", self.rungs, finding.survivors.len())?;
+            at_most("mappings", MOST_KINDS, finding.mappings.len())?;
         }
         let mut checked = Ok(());
         // `each_string` visits by mutable reference. A copy of a report of at most 8 MiB costs
@@ -301,6 +304,10 @@ fn each_string(report: &mut Report, mut visit: impl FnMut(&'static str, &mut Str
         match &mut finding.subject {
             Subject::Stack(frames) | Subject::Site { frames, .. } => stack(&mut visit, frames),
             Subject::Resource(_) => {}
+        }
+        for grown in &mut finding.mappings {
+            visit("permissions", &mut grown.permissions);
+            visit("name", &mut grown.name);
         }
         let mut frames: Vec<&mut Frame> = finding.frames.iter_mut().collect();
         if let Some(blame) = &mut finding.blame {

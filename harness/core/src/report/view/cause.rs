@@ -218,7 +218,9 @@ impl<'a> Cause<'a> {
         let stayed = stayed.map(|octave| stayed_words(self.report, octave));
         let seen = seen.or_else(|| self.with_time());
         let lacking = self.lacking().into_iter();
-        lacking.chain(time).chain(seen).chain(stayed).collect()
+        let mapped = self.findings.iter().filter_map(|one| one.grown_mappings());
+        let all = lacking.chain(time).chain(seen).chain(stayed);
+        all.chain(mapped).collect()
     }
 
     /// Returns why lines are missing in the place, and how to get them. `None` if none are, or if

@@ -224,12 +224,10 @@ impl Levels<'_> {
             format!("{} {noun}", say(&objects, count)),
             say(&bytes, size),
         );
-        let range = match self.finding.subject {
-            Subject::Resource(resource) => match resource.unit() {
-                Unit::Objects => of_objects,
-                Unit::Bytes => bytes,
-            },
-            Subject::Stack(_) | Subject::Site { .. } => format!("{of_objects}, {bytes},"),
+        let range = match self.finding.subject.unit() {
+            None => format!("{of_objects}, {bytes},"),
+            Some(Unit::Objects) => of_objects,
+            Some(Unit::Bytes) => bytes,
         };
         Some(format!("{range} at the last {} dumps", self.recent().len()))
     }

@@ -178,7 +178,7 @@ fn all() -> Vec<Scenario> {
         Scenario::new("pool_that_fills", || {
             let mut pools: Vec<Pool> = Vec::new();
             move |i: u64| {
-                if i % 20 == 0 && pools.len() < 12 {
+                if i.is_multiple_of(20) && pools.len() < 12 {
                     pools.push(Pool::new(1, || {
                         |job: u64| drop(vec![1_u8; size(job, 1_000)])
                     }));
@@ -256,7 +256,7 @@ fn all() -> Vec<Scenario> {
         }),
         Scenario::new("rare_large_work", || {
             |i: u64| {
-                if i % 97 == 0 {
+                if i.is_multiple_of(97) {
                     spawn_all(6, i, 2 << 20);
                     drop(Map::memory(8 << 20));
                 }

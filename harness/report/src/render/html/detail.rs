@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use plimsoll_core::Resource;
 use plimsoll_core::report::units::{count, plural, size};
-use plimsoll_core::report::view::shortened;
+use plimsoll_core::report::view::{Resident, shortened};
 use plimsoll_core::report::{Check, CheckOutcome, Compared, Completeness, Failure, Report, Rung};
 
 use super::escape::{block, line};
@@ -73,6 +73,19 @@ fn checks(report: &Report, wanted: fn(CheckOutcome) -> bool) -> Markup {
     }
 }
 
+/// The name of a line, and its value at a rung.
+type Line = (&'static str, fn(&Resident) -> u64);
+
+/// The lines of the plot of resident memory: each is what lies below it.
+const MEMORY: [Line; 4] = [
+    ("all, with what is outside the allocator", |of| of.all),
+    ("with the profile and jemalloc itself", |of| {
+        of.live + of.kept + of.metadata
+    }),
+    ("with pages that jemalloc keeps", |of| of.live + of.kept),
+    ("live heap", |of| of.live),
+];
+
 /// Returns the plots: first of what the verdict is about, each in its own unit, and then of the
 /// whole heap.
 fn plots(report: &Report, slug: &str) -> Markup {
@@ -100,6 +113,15 @@ fn plots(report: &Report, slug: &str) -> Markup {
         let levels = levels.map(|level| level.map_or(0, |level| unit.level(&level)));
         (title, unit, levels.collect())
     });
+    let parts: Vec<Resident> = report
+        .rungs
+        .iter()
+        .map_while(Rung::resident_parts)
+        .collect();
+    let memory = MEMORY.map(|(name, sum)| Series {
+        name,
+        values: parts.iter().map(sum).collect(),
+    });
     let is_new = |title: &str| grown.iter().all(|grown| grown.title != title);
     let risen = resources.filter(|(title, _, values): &(String, Unit, Vec<u64>)| {
         // What was not found may rise all the same.
@@ -115,6 +137,9 @@ fn plots(report: &Report, slug: &str) -> Markup {
                     }
                     @for (title, unit, values) in [heap].into_iter().chain(risen) {
                         (plot(&title, unit, vec![Series { name: "level", values }]))
+                    }
+                    @if parts.len() == report.rungs.len() {
+                        (plot("Resident memory", Unit::Bytes, memory.into()))
                     }
                 }
                 (rungs(report))
@@ -195,6 +220,7 @@ fn how(report: &Report, slug: &str) -> Markup {
                 @if let Some(wanted) = report.to_be_found() { (fact("To be found", wanted)) }
                 @if let Some(coarsened) = coarsened { (fact("Note", coarsened)) }
                 @if let Some(seen) = report.seen() { (fact("Would have been seen", seen)) }
+                @if let Some(resident) = report.resident() { (fact("Memory", resident)) }
                 @if report.per.is_iteration() {
                     (fact("The ladder ended because", report.end.why()))
                 }

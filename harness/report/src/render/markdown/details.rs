@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use plimsoll_core::growth::Unit;
 use plimsoll_core::report::units::{count, plural, size};
 use plimsoll_core::report::view::{Cause, Sum, counted};
 use plimsoll_core::report::{CheckOutcome, Finding, Report, Standing};
@@ -145,9 +146,9 @@ fn none(_: &str, _: Option<u32>) -> Option<String> {
 fn course(report: &Report, cause: &Cause<'_>) -> String {
     let finding = cause.first();
     let levels = levels(finding);
-    let say = |value: u64| match finding.is_heap() {
-        true => size(value),
-        false => count(value),
+    let say = |value: u64| match finding.subject.unit() {
+        None | Some(Unit::Bytes) => size(value),
+        Some(Unit::Objects) => count(value),
     };
     let trend = match levels.as_slice() {
         [from, .., to] if levels.len() == report.rungs.len() => {
