@@ -30,6 +30,8 @@ readable! {
     lg_sample: usize = "prof.lg_sample";
     /// The maximum number of frames that a stack keeps; newer than 5.3.0.
     prof_bt_max: u32 = "opt.prof_bt_max";
+    /// Whether memory comes from jemalloc's allocator of huge pages; newer than 5.2.
+    opt_hpa: bool = "opt.hpa";
     /// Bytes in pages with live objects, when statistics were last refreshed. So are the next ones.
     stats_active: usize = "stats.active";
     /// Bytes that jemalloc needs for itself.
@@ -79,10 +81,14 @@ pub(crate) fn stats_allocated() -> Result<usize, Error> {
 }
 
 /// Refreshes the statistics, and returns what jemalloc says of its memory: `stats.active`,
-/// `stats.metadata`, `stats.resident`, and the bytes of all that it has mapped.
+/// `stats.metadata`, `stats.resident`, and the bytes of all that it has mapped. The last is zero
+/// if that cannot be told: `stats.mapped` lacks what the allocator of huge pages has mapped.
 pub(crate) fn memory() -> Result<[usize; 4], Error> {
     refresh_stats()?;
-    let mapped = stats_mapped()?.saturating_add(stats_retained()?);
+    let mapped = match opt_hpa().unwrap_or(false) {
+        true => 0,
+        false => stats_mapped()?.saturating_add(stats_retained()?),
+    };
     Ok([
         stats_active()?,
         stats_metadata()?,

@@ -137,8 +137,8 @@ impl Scenario {
     /// Sets the growth of memory outside the allocator to find, in bytes per iteration. This is
     /// memory that the program maps itself, or that another allocator has.
     ///
-    /// The default is 64 bytes, or more if the ladder is short. Then such memory never makes a
-    /// run inconclusive. With a value that is set here, a run that cannot find such growth is
+    /// The default is 64 bytes, or more if the ladder is short. Such memory is then within unless
+    /// it grows as a leak does. With a value that is set here, a run that cannot find such growth is
     /// inconclusive.
     ///
     /// # Panics

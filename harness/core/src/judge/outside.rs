@@ -5,8 +5,8 @@
 //! wait to be used again. So it is counted in pieces of [`PIECE`] bytes, and has a threshold of
 //! its own, in bytes per iteration.
 //!
-//! Unless a threshold is set, such memory never makes a verdict inconclusive: it grows as a leak
-//! does, or it is within. A ladder that could end early goes on while it has just grown.
+//! Unless a threshold is set, such memory leaves nothing open if it does not grow as a leak does:
+//! it is within. A ladder that could end early goes on while it has just grown.
 
 use super::{OBJECTS_AT_TOP, Policy};
 use crate::growth::{Growth, Quantity};

@@ -308,6 +308,7 @@ fn checks(climb: &Climb) -> Vec<Check> {
         let found = format!("{rungs} of {rungs} objects found on their stack");
         checks.push(check("canary", CheckOutcome::Passed, found));
         checks.push(climb.profile.coverage());
+        checks.extend(climb.profile.outside_is_unknown());
         checks.extend(same_stacks(climb.profile.walks));
     }
     if let Some(failed) = &climb.broken {

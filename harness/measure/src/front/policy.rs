@@ -477,6 +477,7 @@ mod tests {
         let threads = with(AT, |at| at.last = Some(&threads));
         let files = with(LAST, |last| last.descriptors = 900);
         let files = with(AT, |at| at.last = Some(&files));
+        let maps = with(AT, |at| at.mapped = 52_000);
         let enough = |time| Enough {
             plan: exact,
             iterations: 1_600,
@@ -523,6 +524,7 @@ mod tests {
             (short, exact, before(AT), "Iterations"),
             (free, exact, before(threads), "Threads"),
             (free, exact, before(files), "Descriptors"),
+            (free, exact, before(maps), "Mappings"),
             // Three budgets, and just more than three.
             (free, exact, slow(30), "climb"),
             (free, exact, slow(31), "pilot"),

@@ -75,6 +75,7 @@ pub(crate) struct Allocator {
     active: u64,
     metadata: u64,
     resident: u64,
+    /// Zero if that cannot be told.
     mapped: u64,
 }
 
@@ -87,12 +88,12 @@ impl Allocator {
             resident: number()?,
             mapped: number()?,
         };
-        (allocator.mapped > 0).then_some(allocator)
+        (allocator.active > 0).then_some(allocator)
     }
 
     /// Returns the memory of a process that has this allocator and these mappings.
     fn memory(self, mapped: &Mapped) -> Memory {
-        let is_told = !observe::never_overcommits();
+        let is_told = self.mapped > 0 && !observe::never_overcommits();
         Memory {
             active: self.active,
             metadata: self.metadata,
@@ -414,6 +415,23 @@ impl Profile {
             None => format!("{grows}: jemalloc counts {gained} bytes more than the stacks do"),
         };
         check("coverage", CheckOutcome::Failed, detail)
+    }
+
+    /// Returns why nothing is said of memory outside the allocator. `None` if it is measured.
+    pub(crate) fn outside_is_unknown(&self) -> Option<Check> {
+        let known = |rung: &Rung| rung.resource(Resource::Outside).is_some();
+        let why = match observe::never_overcommits() {
+            true => {
+                "the kernel never overcommits memory (`vm.overcommit_memory=2`), so jemalloc reserves \
+                 memory before it uses it, and mappings do not tell its memory from that of others"
+            }
+            false => {
+                "jemalloc does not say what it has mapped: its statistics cannot be read, or its \
+                 allocator of huge pages is on (`hpa:true`)"
+            }
+        };
+        let is_known = self.rungs.iter().all(known);
+        (!is_known).then(|| check("outside", CheckOutcome::Unavailable, why.to_owned()))
     }
 
     /// Returns how many threads have started and ended in the verdict's octaves, if the profile

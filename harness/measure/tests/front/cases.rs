@@ -32,6 +32,7 @@ pub(crate) const ALL: &[(&str, fn())] = by_name!(
     mapped_files_are_found_by_their_number,
     stacks_of_threads_that_stay_are_not_found_twice,
     a_threshold_outside_that_is_set_must_be_reached,
+    what_cannot_be_told_is_said,
     what_keeps_nothing_is_green,
     a_workload_that_fails_says_how_and_where,
     a_subject_that_dies_fails_its_own_test,

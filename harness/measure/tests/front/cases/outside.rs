@@ -56,15 +56,16 @@ pub(super) fn memory_outside_the_allocator_is_found_by_its_rate() {
 
 pub(super) fn mapped_files_are_found_by_their_number() {
     let project = Project::new("mappings");
-    for (scenario, mappings) in [
-        (
-            "maps_memfd",
-            "more mappings `r--s` of `memfd:ring`, of 4 KiB",
-        ),
-        ("maps_file", "more mappings `r--s` of `front-"),
+    // The first has so many that the kernel allows no more.
+    let all = "MAX_ITERATIONS=200000";
+    for (scenario, set, end, name) in [
+        ("maps_memfd", all, LadderEnd::Mappings, "memfd:ring"),
+        ("maps_file", "", LadderEnd::Iterations, "leaks"),
     ] {
+        let mappings = format!("more mappings `r--s` of `{name}`, of 4 KiB");
         let said = format!("{scenario}:\n+1.00 mapped files per iteration\n{mappings}");
-        let report = project.fails(scenario, "", &said);
+        let report = project.fails(scenario, set, &said);
+        assert_eq!(report.end, end, "{scenario}");
         let finding = of(&report, Mappings).unwrap();
         assert!((finding.rate.objects - 1.0).abs() < 0.01, "{finding:?}");
         assert_eq!(report.findings.len(), 1, "{scenario}: {report:?}");
@@ -93,6 +94,18 @@ pub(super) fn a_threshold_outside_that_is_set_must_be_reached() {
     assert_eq!(report.threshold.outside, Some(1_024));
     // Twice as much grows, which is too little to be looked for.
     project.passes("glibc_leak", &set("1KiB"), "");
+}
+
+/// jemalloc's allocator of huge pages maps memory that no statistic has.
+pub(super) fn what_cannot_be_told_is_said() {
+    let project = Project::new("outside-unknown");
+    let report = project.passes("bounded", "MALLOC_CONF=hpa:true", "");
+    assert!(report.rungs.iter().all(|rung| rung.memory.is_some()));
+    assert_eq!(report.threshold.outside, None);
+    let mut checks = report.checks.iter();
+    let check = checks.find(|check| check.name == "outside").unwrap();
+    assert_eq!(check.outcome, CheckOutcome::Unavailable);
+    assert!(check.detail.contains("`hpa:true`"), "{check:?}");
 }
 
 /// Threads, pools and large buffers that come and go: nothing of it is a finding.
