@@ -39,8 +39,8 @@ fn each_setting_with_where_it_is_from() {
 
     # settings of a scenario's builder override the files, and variables override them;
     # a run shows them here:
-    #   budget, max-iterations, threshold, settle,
-    #   timeout, inconclusive, sample-interval
+    #   budget, max-iterations, threshold, outside,
+    #   settle, timeout, inconclusive, sample-interval
     --- 0
     "#);
 }
@@ -67,6 +67,7 @@ fn all_settings_with_their_defaults() {
     budget = "20s"          # plimsoll.toml:2
     # max-iterations        # default: none
     # threshold             # default: 1,000, coarser for slow iterations
+    # outside               # default: 64B, more for short ladders
     settle = "100ms"        # default
     # timeout               # default: 60s and three budgets
     inconclusive = "fail"   # default

@@ -191,7 +191,7 @@ fn a_result_in_full() {
             "physicalLocation": place("scenarios/src/main.rs", 3),
         }],
         "ruleId": "plimsoll/growth",
-        "ruleIndex": 5,
+        "ruleIndex": 7,
         "stacks": [{
             "frames": [
                 { "location": {
@@ -262,8 +262,10 @@ fn rules_help() {
     assert_snapshot!(rules.collect::<Vec<_>>().join("\n"), @"
     plimsoll/stale-allowance recommendation high
     plimsoll/inconclusive warning medium
+    plimsoll/mapping-growth error high
     plimsoll/descriptor-growth error high
     plimsoll/thread-growth error high
+    plimsoll/outside-growth error high
     plimsoll/expired-allowance error very-high
     plimsoll/growth error high
     plimsoll/no-result error very-high
