@@ -1,5 +1,5 @@
 use plimsoll_core::Resource;
-use plimsoll_core::report::{Report, Standing, Subject, Survivors};
+use plimsoll_core::report::{Memory, Report, Standing, Subject, Survivors};
 use plimsoll_core::{Rate, Tally};
 
 use super::*;
@@ -104,6 +104,30 @@ fn cells(report: Report) -> [String; 3] {
     })
 }
 
+/// Where jemalloc said what it holds, the page says what resident memory is made of.
+#[test]
+fn resident_memory_is_divided() {
+    let mut report = fixtures::report("a", Verdict::Within);
+    for rung in &mut report.rungs {
+        rung.resident = 120 << 20;
+        rung.allocated = Some(60 << 20);
+        rung.memory = Some(Memory {
+            active: 70 << 20,
+            metadata: 12 << 20,
+            resident: 112 << 20,
+            outside: Some(5 << 20),
+        });
+    }
+    let page = html_of(&fixtures::joined(vec![report.clone()]));
+    assert!(page.contains("<b>Resident memory</b>"), "{page}");
+    let said = "120 MiB resident: 60 MiB live, 40 MiB in pages that jemalloc keeps, 12 MiB for the \
+                profile and jemalloc itself, 8 MiB outside";
+    assert!(page.contains(said), "{page}");
+    report.rungs[0].memory = None;
+    let page = html_of(&fixtures::joined(vec![report]));
+    assert!(!page.contains("<b>Resident memory</b>"));
+}
+
 #[test]
 fn cells_are_about_what_grew_in_its_own_unit() {
     let red = || fixtures::regressed("a", &[("main put", 48.0)]);
@@ -120,6 +144,15 @@ fn cells_are_about_what_grew_in_its_own_unit() {
     let page = html_of(&fixtures::joined(vec![files]));
     let plots = between(&page, "<figcaption><b>", "</b>");
     assert_eq!(plots, ["File descriptors", "Live heap"]);
+
+    let mut outside = red();
+    outside.findings[0].subject = Subject::Resource(Resource::Outside);
+    let memory = [
+        "+48 B outside the allocator",
+        "0 B outside the allocator",
+        "24 KiB → 384 KiB outside the allocator",
+    ];
+    assert_eq!(cells(outside), memory);
 
     let within = fixtures::report("a", Verdict::Within);
     assert_eq!(cells(within), ["–", "–", "–"]);
