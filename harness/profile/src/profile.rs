@@ -321,11 +321,13 @@ pub struct TooManyFrames {
     found: usize,
 }
 
-/// Returns how many bytes the frames of a location take.
+/// Returns about how many bytes the frames of a location take. An allocator adds a header to each
+/// text, and rounds its size up.
 fn texts(frames: &[SourceFrame]) -> usize {
     let text =
         |frame: &SourceFrame| frame.function.len() + frame.file.as_ref().map_or(0, String::len);
-    size_of_val(frames) + frames.iter().map(text).sum::<usize>()
+    let of_allocator = 2 * 24 * frames.len();
+    size_of_val(frames) + of_allocator + frames.iter().map(text).sum::<usize>()
 }
 
 impl ProfileBuilder {

@@ -121,7 +121,7 @@ impl PprofError {
 }
 
 pub(super) fn read(input: &mut dyn BufRead, limits: Limits) -> Result<Profile, ReadError> {
-    let bytes = whole(input)?;
+    let bytes = whole(input, limits)?;
     let mut room = Room::of(bytes.len(), limits)?;
     let profile = Message::new(&bytes);
     let strings = Strings::read(profile, &mut room)?;
@@ -157,16 +157,19 @@ pub(super) fn read(input: &mut dyn BufRead, limits: Limits) -> Result<Profile, R
 }
 
 /// Reads the bytes of a profile, up to the first field that is none.
-fn whole(input: &mut dyn BufRead) -> Result<Vec<u8>, ReadError> {
+fn whole(input: &mut dyn BufRead, limits: Limits) -> Result<Vec<u8>, ReadError> {
     let mut bytes = Vec::new();
     // The offset of the first field that was not checked.
     let mut next = 0;
+    // What each field takes in the tables, at least.
+    let mut tables = 0;
     loop {
         let read = (&mut *input).take(PIECE).read_to_end(&mut bytes)?;
         while let Some(rest) = bytes.get(next..) {
             let Some(Start { offset, len }) = Message::at(rest, next).start()? else {
                 break;
             };
+            tables += size_of::<&[u8]>();
             let is_few = usize::try_from(len).ok().filter(|len| *len <= MAX_FIELD);
             next = offset
                 + is_few.ok_or_else(|| {
@@ -174,6 +177,7 @@ fn whole(input: &mut dyn BufRead) -> Result<Vec<u8>, ReadError> {
                     PprofError::malformed(offset, "Profile", expected, format!("{len} bytes"))
                 })?;
         }
+        limits.check(bytes.len() + tables)?;
         if read == 0 {
             return Ok(bytes);
         }
