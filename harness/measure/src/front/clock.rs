@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::ladder::{RUNGS_PER_OCTAVE, RUNGS_TO_RISE};
-use plimsoll_core::report::{Clock, Finding, Rung};
+use plimsoll_core::report::{Clock, Finding, Rung, Survivors};
 use plimsoll_core::{Rate, Tally};
 
 /// How likely an observation must be if a rate is not to be excluded.
@@ -252,8 +252,13 @@ impl Octave {
         let objects = last.objects.saturating_sub(first.objects);
         if objects > 0 {
             // The number of objects that come and go varies by chance, whatever the clock does.
-            // Less than that counts as no event.
-            let by_chance = match finding.stayed() {
+            // If most of them go, less than that counts as no event.
+            let mostly_go = |octave: &&Survivors| {
+                octave
+                    .allocated
+                    .is_none_or(|all| 2 * octave.alive.objects < all)
+            };
+            let by_chance = match finding.stayed().filter(mostly_go) {
                 Some(_) => 3.0 * to_f64(last.objects).sqrt(),
                 None => 0.0,
             };

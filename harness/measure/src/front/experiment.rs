@@ -121,6 +121,7 @@ mod tests {
     use plimsoll_core::baseline::Baseline;
     use plimsoll_core::judge::{Observed, Policy, judge};
     use plimsoll_core::ladder::{RUNGS_PER_OCTAVE, rung};
+    use plimsoll_core::report::Survivors;
     use plimsoll_core::{Series, Tally};
     use std::time::Instant;
 
@@ -195,8 +196,17 @@ mod tests {
         }
     }
 
-    /// Takes a ladder whose iterations take so long, and the experiment at its top.
     fn finding(world: World, each: Duration, budget: Duration) -> Option<Finding> {
+        finding_with(world, each, budget, &[])
+    }
+
+    /// Takes a ladder whose iterations take so long, and the experiment at its top.
+    fn finding_with(
+        world: World,
+        each: Duration,
+        budget: Duration,
+        survivors: &[Survivors],
+    ) -> Option<Finding> {
         let stack = FoldedStack(vec!["a".to_owned(), "b".to_owned()]);
         let start = Instant::now();
         let at = |iterations: u64| each * u32::try_from(iterations).unwrap();
@@ -229,6 +239,9 @@ mod tests {
             iterations.push(rung(iterations.len()));
         };
         let mut findings = findings;
+        for finding in &mut findings {
+            finding.survivors = survivors.to_vec();
+        }
         let rung = |iterations| Rung {
             iterations,
             ..Rung::default()
@@ -335,5 +348,26 @@ mod tests {
                 }
             }
         }
+    }
+    /// A few temporaries beside what stays are no churn, in which chance would hide an experiment.
+    #[test]
+    fn what_hardly_ever_goes_is_told() {
+        let told = |allocated| {
+            let octave = |alive| Survivors {
+                from: 0,
+                to: 0,
+                allocated: Some(allocated),
+                alive: Tally {
+                    objects: alive,
+                    bytes: 0,
+                },
+            };
+            let survivors = [octave(5), octave(10)];
+            let world: World = |t, _| t.floor();
+            let found = finding_with(world, Duration::from_micros(500), SHORT, &survivors);
+            found.map(|one| (one.verdict, one.clock.is_some()))
+        };
+        assert_eq!(told(10), Some((Verdict::Inconclusive, true)));
+        assert_eq!(told(1_000), Some((Verdict::Regressed, false)));
     }
 }
