@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::baseline::{Allowance, AllowanceSubject, Baseline, Date};
 use crate::dump::SampleInterval;
 use crate::finding::{Finding, Standing, Subject};
-use crate::growth::{FEWEST_DUMPS, Growth, Quantity, View};
+use crate::growth::{FEWEST_DUMPS, Growth, Limit, Quantity, View};
 use crate::rate::to_f64;
 use crate::series::LEAST_SIZE;
 pub use crate::verdict::Verdict;
@@ -318,7 +318,7 @@ impl<'a> Judged<'a> {
         let verdict = verdicts.fold(least, Verdict::max);
         let heap = self.subjects.iter().filter(|one| one.outside.is_none());
         let findable = heap.map(|one| one.growth.objects.findable);
-        let any_size = 0.5 * findable.fold(0.0, f64::max);
+        let any_size = findable.fold(Limit::ZERO, Limit::or_more).times(0.5);
         let visible = self.conclusive.map(|_| match observed.of_process {
             true => visible_of_process(observed, &self.subjects),
             false => visible_at(&self.subjects, self.threshold, any_size, verdict),
@@ -331,7 +331,7 @@ impl<'a> Judged<'a> {
                 coarsened: self.looked_for < self.wanted,
                 outside: self.subjects.iter().find_map(Measured::outside_threshold),
             },
-            visible: visible.map(Visible::from),
+            visible,
             short_by: self.short_by(),
             rarest: visible
                 .filter(|_| !observed.of_process)
@@ -360,20 +360,28 @@ fn order(finding: &Finding) -> impl Ord {
 
 /// Returns the smallest growth that would have been seen, whatever stack it is on and whatever
 /// else that stack does.
-fn visible_at(subjects: &[Measured<'_>], threshold: u64, any_size: f64, verdict: Verdict) -> Rate {
-    let per_iteration = any_size.max(1.0 / to_f64(threshold));
+fn visible_at(
+    subjects: &[Measured<'_>],
+    threshold: u64,
+    any_size: Limit,
+    verdict: Verdict,
+) -> Visible {
+    let per_iteration = any_size.or_more(Limit::at(1.0 / to_f64(threshold)));
     let slack = slack(subjects);
     // What was looked for outside of the allocator has a threshold of its own.
     let heap = subjects.iter().filter(|one| one.outside.is_none());
     let open = heap.map(|subject| {
         let bytes = &subject.growth.bytes;
-        let findable = bytes.findable.max(bytes.findable_anew);
-        (bytes.bound - subject.carried().bytes).max(findable)
+        let findable = bytes.findable.or_more(bytes.findable_anew);
+        let beyond = bytes.bound + Limit::at(-subject.carried().bytes);
+        beyond.or_more(findable)
     });
     let open = open.filter(|_| verdict <= Verdict::Improved);
-    Rate {
-        objects: per_iteration + slack.objects,
-        bytes: slack.bytes + open.fold(BYTES_PER_OBJECT * per_iteration, f64::max),
+    let of_small = per_iteration.times(BYTES_PER_OBJECT);
+    let bytes = open.fold(of_small, Limit::or_more);
+    Visible {
+        objects: (per_iteration + Limit::at(slack.objects)).known(),
+        bytes: (bytes + Limit::at(slack.bytes)).known(),
     }
 }
 
@@ -391,24 +399,25 @@ fn slack(subjects: &[Measured<'_>]) -> Rate {
 /// Returns the smallest growth of a running process that would have been seen, on the stacks that
 /// are there and on another. It is in bytes: objects differ in size, and the larger they are, the
 /// fewer are needed.
-fn visible_of_process(observed: &Observed, subjects: &[Measured<'_>]) -> Rate {
+fn visible_of_process(observed: &Observed, subjects: &[Measured<'_>]) -> Visible {
     let seen = observed.interval.probability(LEAST_SIZE);
     let another = Series::new(vec![Tally::default(); observed.iterations.len()])
         .of_process([1.0 / seen, LEAST_SIZE / seen]);
     let another = Growth::of(&observed.iterations, &another);
     let all = subjects.iter().map(|one| &one.growth).chain([&another]);
-    let limit = all.fold(0.0, |most: f64, one| most.max(one.bytes.findable_anew));
-    Rate {
-        objects: 0.0,
-        bytes: limit + slack(subjects).bytes,
+    let limits = all.map(|one| one.bytes.findable_anew);
+    let limit = limits.fold(Limit::ZERO, Limit::or_more);
+    Visible {
+        objects: Some(0.0),
+        bytes: (limit + Limit::at(slack(subjects).bytes)).known(),
     }
 }
 
 /// Returns how rare objects of an interval's size, or larger ones, may be and still leave
 /// enough samples. `None` if everything is sampled.
 fn rarest(
-    visible: Rate,
-    any_size: f64,
+    visible: Visible,
+    any_size: Limit,
     iterations: u64,
     interval: SampleInterval,
 ) -> Option<Rarest> {
@@ -416,10 +425,9 @@ fn rarest(
     let size = to_f64(interval.bytes());
     let probability = interval.probability(size);
     let enough = to_f64(OBJECTS_AT_TOP) / (probability * to_f64(iterations));
-    let beside_others = any_size * interval.probability(LEAST_SIZE) / probability;
-    let rate = visible
-        .objects
-        .min(BYTES_PER_OBJECT * visible.objects / size);
+    let beside_others = any_size.known()? * interval.probability(LEAST_SIZE) / probability;
+    let objects = visible.objects?;
+    let rate = objects.min(BYTES_PER_OBJECT * objects / size);
     let rate = rate.max(enough).max(beside_others);
     #[expect(
         clippy::cast_possible_truncation,
@@ -458,10 +466,10 @@ impl Growth {
             return 0.0;
         }
         let cut = Self::cut(allowed, threshold);
-        let findable = self.objects.findable * to_f64(threshold) / 2.0;
-        let of_objects = (self.objects.bound / cut.objects).max(findable);
+        let findable = self.objects.findable.over(2.0 / to_f64(threshold));
+        let of_objects = self.objects.bound.over(cut.objects).max(findable);
         match self.objects_swell || self.bytes.rising {
-            true => of_objects.max(self.bytes.bound / cut.bytes),
+            true => of_objects.max(self.bytes.bound.over(cut.bytes)),
             false => of_objects,
         }
     }
@@ -474,9 +482,9 @@ impl Growth {
     pub(crate) fn stays_within(&self, allowed: Rate, threshold: u64) -> bool {
         let cut = Self::cut(allowed, threshold);
         // Chance may hide growth. So growth at twice the threshold must be enough to be found.
-        let twice = 2.0 / to_f64(threshold);
-        let stays =
-            |q: &Quantity, cut: f64| (!q.rising || allowed != Rate::default()) && q.bound < cut;
+        let twice = Limit::at(2.0 / to_f64(threshold));
+        let may_rise = allowed != Rate::default();
+        let stays = |q: &Quantity, cut: f64| (!q.rising || may_rise) && q.bound.is_below(cut);
         stays(&self.objects, cut.objects)
             && self.objects.findable <= twice
             && (stays(&self.bytes, cut.bytes) || !self.objects_swell && !self.bytes.rising)
@@ -510,19 +518,19 @@ fn idle_allowances(
 ) -> BTreeSet<usize> {
     // At a coarse threshold, slow growth stays within the cut. It still counts as growth if it
     // may be half of what was accepted.
-    let is_half = |bound: f64, rate: f64| rate > 0.0 && bound >= 0.5 * rate;
+    let is_half = |bound: Limit, rate: f64| rate > 0.0 && !bound.is_below(0.5 * rate);
     let grows = |index: usize| {
         subjects.iter().any(|subject| {
             let (growth, rate) = (&subject.growth, baseline.allowances[index].rate);
             // A process may grow by what its dumps do not show.
             let unseen = match subject.series.grains() {
                 Some(_) => growth.bytes.findable_anew,
-                None => 0.0,
+                None => Limit::ZERO,
             };
             subject.agreed.uses(index)
                 && (subject.grows(threshold)
                     || is_half(growth.objects.bound, rate.objects)
-                    || is_half(growth.bytes.bound.max(unseen), rate.bytes))
+                    || is_half(growth.bytes.bound.or_more(unseen), rate.bytes))
         })
     };
     (0..baseline.allowances.len())

@@ -37,10 +37,17 @@ pub struct Answer {
     pub question: Question,
     /// The number that answers it.
     pub found: f64,
-    /// The smallest number that a leak would give.
-    pub least: f64,
-    /// The greatest number that a leak would give; infinite if there is no limit.
-    pub most: f64,
+    /// The numbers that a leak would give.
+    pub wanted: Wanted,
+}
+
+/// The numbers that a leak would give.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Wanted {
+    /// This number, or a greater one.
+    AtLeast(f64),
+    /// This number, or a smaller one.
+    AtMost(f64),
 }
 
 /// A question. The numbers of its answer are in the unit of the view if the question says so.
@@ -86,8 +93,7 @@ impl Answer {
         Answer {
             question,
             found,
-            least,
-            most: f64::INFINITY,
+            wanted: Wanted::AtLeast(least),
         }
     }
 
@@ -95,13 +101,15 @@ impl Answer {
         Answer {
             question,
             found,
-            least: f64::NEG_INFINITY,
-            most,
+            wanted: Wanted::AtMost(most),
         }
     }
 
     /// Returns whether a leak would give this answer.
     pub fn holds(&self) -> bool {
-        self.least <= self.found && self.found <= self.most
+        match self.wanted {
+            Wanted::AtLeast(least) => least <= self.found,
+            Wanted::AtMost(most) => self.found <= most,
+        }
     }
 }

@@ -5,7 +5,7 @@ use super::text;
 use super::units::{bytes, count, give_or_take, objects, signed_bytes, signed_objects, size, span};
 use super::{Finding, Report, Standing};
 use crate::Rate;
-use crate::growth::{Answer, Growth, Looked, Question, Unit, View};
+use crate::growth::{Answer, Growth, Looked, Question, Unit, View, Wanted};
 use crate::ladder::RUNGS_PER_OCTAVE;
 use crate::rate::to_f64;
 use crate::verdict::Verdict;
@@ -152,15 +152,13 @@ fn answers(view: &View, per: &str) -> String {
     };
     let mut said: Vec<String> = view.answers.iter().map(|one| said(one, number)).collect();
     let quantity = &view.quantity;
-    let findable = match quantity.findable {
-        findable if findable.is_finite() && findable > 0.0 => {
-            format!("; {} more would be found", number(findable))
-        }
-        _ => String::new(),
-    };
-    let most = match quantity.bound.is_finite() {
-        true => format!("at most {} per {per}", number(quantity.bound)),
-        false => "at what rate at most is not known".to_owned(),
+    let findable = quantity.findable.known().filter(|rate| *rate > 0.0);
+    let findable = findable.map_or(String::new(), |rate| {
+        format!("; {} more would be found", number(rate))
+    });
+    let most = match quantity.bound.known() {
+        Some(rate) => format!("at most {} per {per}", number(rate)),
+        None => "at what rate at most is not known".to_owned(),
     };
     let not = if quantity.rising { "" } else { " not" };
     said.push(format!("so it does{not}: {most}{findable}"));
@@ -195,10 +193,10 @@ fn said(answer: &Answer, number: impl Fn(f64) -> String) -> String {
         Question::MeanGained(back) => (format!("mean gained in {}", octave(back)), &number),
         Question::GreatestStep => ("the greatest step".to_owned(), &number),
     };
-    let limit = match answer.most.is_finite() {
-        true => format!("at most {}", shown(answer.most)),
-        false if answer.least <= f64::MIN_POSITIVE => "more than 0".to_owned(),
-        false => format!("at least {}", shown(answer.least)),
+    let limit = match answer.wanted {
+        Wanted::AtMost(most) => format!("at most {}", shown(most)),
+        Wanted::AtLeast(least) if least <= f64::MIN_POSITIVE => "more than 0".to_owned(),
+        Wanted::AtLeast(least) => format!("at least {}", shown(least)),
     };
     let limit = match answer.question {
         Question::ObjectsRise => String::new(),
