@@ -258,9 +258,10 @@ pub(crate) fn all() -> Vec<Case> {
             pictures: &[Comment, Page],
         },
         Case {
-            name: "threads-and-descriptors",
-            about: "One scenario leaves a thread behind for each iteration, and one an open file.",
-            joined: threads_and_descriptors(),
+            name: "resources",
+            about: "For each iteration, one scenario leaves a thread behind, one an open file, and one \
+                    an instance of WebAssembly with its memory.",
+            joined: resources(),
             pictures: &[Comment, Page, PageNarrow],
         },
         Case {
@@ -442,7 +443,7 @@ fn sampled() -> Joined {
     joined(reports)
 }
 
-fn threads_and_descriptors() -> Joined {
+fn resources() -> Joined {
     let threads = Workload::new("mail::deliver")
         .resources(1.0, 0.0)
         .stack(MAIL, 192, Keeps::All(1.0))
@@ -450,7 +451,10 @@ fn threads_and_descriptors() -> Joined {
     let files = Workload::new("export::csv")
         .resources(0.0, 1.0)
         .ladder(33, plimsoll_core::report::LadderEnd::Descriptors);
-    let mut reports = vec![threads.report(), files.report()];
+    let memory = Workload::new("wasm::instances")
+        .outside(65_536.0)
+        .ladder(41, plimsoll_core::report::LadderEnd::Memory);
+    let mut reports = vec![threads.report(), files.report(), memory.report()];
     reports.extend(green(&QUIET));
     joined(reports)
 }

@@ -18,7 +18,7 @@ use plimsoll_core::growth::Growth;
 use plimsoll_core::judge::{Assessment, Observed, Policy, Verdict, judge};
 use plimsoll_core::ladder::{RISING_OCTAVES, RUNGS_PER_OCTAVE, rung};
 use plimsoll_core::report::{
-    Check, CheckOutcome, Compared, Completeness, Failure, LadderEnd, Report, Run, Rung,
+    Check, CheckOutcome, Compared, Completeness, Failure, LadderEnd, Memory, Report, Run, Rung,
     StackGrowth, Subject,
 };
 use plimsoll_core::{FoldedStack, Frame, Rate, Resource, Series, Tally};
@@ -56,6 +56,7 @@ pub(crate) struct Workload {
     stacks: Vec<(Vec<Frame>, u64, Keeps)>,
     threads: f64,
     descriptors: f64,
+    outside: f64,
     baseline: String,
     rungs: usize,
     interval: SampleInterval,
@@ -70,6 +71,7 @@ impl Workload {
             stacks: Vec::new(),
             threads: 0.0,
             descriptors: 0.0,
+            outside: 0.0,
             baseline: String::new(),
             rungs: 49,
             interval: SampleInterval::default(),
@@ -86,6 +88,12 @@ impl Workload {
     /// Adds threads and file descriptors that stay, per iteration.
     pub(crate) fn resources(mut self, threads: f64, descriptors: f64) -> Self {
         (self.threads, self.descriptors) = (threads, descriptors);
+        self
+    }
+
+    /// Adds memory outside the allocator that stays, in bytes per iteration.
+    pub(crate) fn outside(mut self, bytes: f64) -> Self {
+        self.outside = bytes;
         self
     }
 
@@ -191,17 +199,17 @@ impl Workload {
     }
 
     fn observed(&self, iterations: &[u64]) -> Observed {
-        let gained = |per: f64, at: u64| Tally {
-            objects: whole(per * float(at)),
-            bytes: 0,
+        let levels = |first: u64, per: f64| {
+            let levels = iterations.iter();
+            levels.map(move |at| first + whole(per * float(*at)))
         };
-        let resource = |first: u64, per: f64| {
-            let levels = iterations.iter().map(|at| gained(per, *at));
-            let first = Tally {
-                objects: first,
-                bytes: 0,
-            };
-            Series::new(levels.map(|level| level.saturating_add(first)).collect())
+        let counted = |first, per| {
+            let level = |objects| Tally { objects, bytes: 0 };
+            Series::new(levels(first, per).map(level).collect())
+        };
+        let memory = |first, per| {
+            let level = |bytes| Tally { objects: 0, bytes };
+            Series::new(levels(first, per).map(level).collect())
         };
         Observed {
             iterations: iterations.to_vec(),
@@ -214,8 +222,9 @@ impl Workload {
                 })
                 .collect(),
             resources: BTreeMap::from([
-                (Resource::Threads, resource(3, self.threads)),
-                (Resource::Descriptors, resource(9, self.descriptors)),
+                (Resource::Threads, counted(3, self.threads)),
+                (Resource::Descriptors, counted(9, self.descriptors)),
+                (Resource::Outside, memory(6_422_528, self.outside)),
             ]),
             interval: self.interval,
             ..Observed::default()
@@ -233,20 +242,24 @@ impl Workload {
             let stacks = observed.stacks.values();
             let levels = stacks.filter_map(|series| level(series, at));
             let live = levels.fold(setup, Tally::saturating_add);
-            let resource = |of| {
-                level(&observed.resources[&of], at)
-                    .unwrap_or_default()
-                    .objects
+            let resource = |of| level(&observed.resources[&of], at).unwrap_or_default();
+            let outside = resource(Resource::Outside).bytes;
+            let active = live.bytes + live.bytes / 8 + 262_144;
+            let memory = Memory {
+                active,
+                metadata: 3_145_728 + live.bytes / 2,
+                resident: 4_718_592 + active + live.bytes / 2,
+                outside: Some(outside),
             };
             Rung {
                 iterations: *iterations,
                 live,
                 allocated: Some(live.bytes + 84_640),
-                threads: resource(Resource::Threads),
-                descriptors: resource(Resource::Descriptors),
-                resident: 14_680_064 + 3 * live.bytes,
+                threads: resource(Resource::Threads).objects,
+                descriptors: resource(Resource::Descriptors).objects,
+                resident: memory.resident + outside + 3_670_016,
                 mappings: None,
-                memory: None,
+                memory: Some(memory),
             }
         };
         iterations.iter().enumerate().map(rung).collect()
