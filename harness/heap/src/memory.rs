@@ -145,8 +145,8 @@ fn groups(read: &dyn Fn(&Path) -> Option<String>) -> Option<u64> {
         Some((mount?, Path::new(path), file))
     });
     let limits = own.flat_map(|(mount, path, file)| {
-        // A container may see only a part of the hierarchy. What is not below that part is seen
-        // as its root.
+        // A container may see only a part of the hierarchy. A group outside of that part counts
+        // as the root of it.
         let inside = path.strip_prefix(mount.root).unwrap_or(Path::new(""));
         let inside: Vec<PathBuf> = inside.ancestors().map(|at| mount.at.join(at)).collect();
         // `max` is no number.

@@ -264,7 +264,7 @@ mod tests {
         assert_eq!(said(0.01, 0.008), "8 B per 1,000 iterations");
         assert_eq!(said(0.0, 64.0), "64 B per iteration");
         assert_eq!(said(0.0, 0.0), "");
-        // What is not known is no number.
+        // An unknown limit is not printed as a number.
         let unknown = f64::INFINITY;
         for bytes in [unknown, f64::MAX] {
             let said = visible_with_rarest(seen(0.001, bytes), None, &per);

@@ -206,9 +206,8 @@ impl<'a> Cause<'a> {
         Some(words.join(blame.led_there()))
     }
 
-    /// Returns what else there is to know, each as a sentence fragment: why lines are missing in
-    /// the place, how soon a service runs out of something, who stayed, and what was seen if
-    /// there is no rate.
+    /// Returns more facts, each as a sentence fragment: why the place has no lines, how soon a
+    /// service runs out of something, who stayed, and what was seen if there is no rate.
     pub fn means(&self) -> Vec<String> {
         let is_sure = self.first().verdict >= Verdict::Regressed;
         let time = self.report.in_service(&self.findings);
