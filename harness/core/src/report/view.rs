@@ -179,14 +179,28 @@ impl Report {
         }
     }
 
-    /// Returns `+96 B per iteration together`; per second, if all of it grows with time.
+    /// Returns `+96 B per iteration together`; per second, where it grows with time.
     fn together(&self, growing: &[&Finding]) -> Words {
-        let (sum, per) = match are_by_clock(growing) {
-            true => (Sum::per_second(growing), Per::Second.one()),
-            false => (Sum::of(self, growing), self.per.one()),
-        };
-        let words = Words::default().stress(sum.short());
-        words.say(format!(" per {per} together"))
+        let is_by_clock = |finding: &&Finding| finding.clock.is_some();
+        let (by_clock, by_iterations): (Vec<_>, Vec<_>) =
+            growing.iter().copied().partition(is_by_clock);
+        let by_iterations = (
+            &by_iterations,
+            Sum::of(self, &by_iterations),
+            self.per.one(),
+        );
+        let by_clock = (&by_clock, Sum::per_second(&by_clock), Per::Second.one());
+        let mut words = Words::default();
+        for (findings, sum, per) in [by_iterations, by_clock] {
+            if findings.is_empty() {
+                continue;
+            }
+            if words != Words::default() {
+                words = words.say(", and ");
+            }
+            words = words.stress(sum.short()).say(format!(" per {per}"));
+        }
+        words.say(" together")
     }
 
     /// Returns what is said first of growth with time of which nobody knows whether it ends.

@@ -200,72 +200,53 @@ fn many_stacks_keep_growing() {
 
 #[test]
 fn growth_with_time() {
+    let by_clock = |followed| {
+        let per_second = rate_of(2.0, 192.0);
+        Some(Clock {
+            per_second,
+            followed,
+        })
+    };
+    let mut said = Vec::new();
+    let mut say = |report: &Report| {
+        let text = rendered(report);
+        said.push(text.split("\n\n").next().unwrap_or_default().to_owned());
+        text
+    };
     let mut report = regressed();
     report.end = LadderEnd::Budget;
-    let per_second = rate_of(2.0, 192.0);
-    let followed = 186;
-    report.findings[0].clock = Some(Clock {
-        per_second,
-        followed,
-    });
-    assert_snapshot!(rendered(&report), @r#"
-    lru_churn: keeps growing by +192 B, +2.00 objects per second (allowed: 0 B)
-      in lru::LruCache::put at lru-0.18.1/src/lib.rs:212
-      it grows with time, not with iterations, and was followed for 3.1 min; a table
-        that keeps its entries for longer looks like this too
-
-      fix it, or accept it: cargo plimsoll accept lru_churn --reason "…"
-      measure it again: cargo test -p plimsoll-scenarios --test leaks -- --exact \
-        lru_churn
-
-      linear over 65,536 iterations, every allocation counted (not in the baseline)
-        lru::LruCache::put                            lru-0.18.1/src/lib.rs:212
-        └ lru_churn::fill                             scenarios/src/lru_churn.rs:14
-          └ lru_churn
-
-      files: target/plimsoll/plimsoll-scenarios/leaks/lru_churn/
-    "#);
-
+    report.findings[0].clock = by_clock(186);
+    say(&report);
     report.verdict = Verdict::Inconclusive;
     report.findings[0].verdict = Verdict::Inconclusive;
+    report.findings[0].clock = by_clock(26);
     report.enough = Some(BuilderSetting {
         key: "budget".to_owned(),
         value: "3m".to_owned(),
     });
-    let followed = 26;
-    report.findings[0].clock = Some(Clock {
-        per_second,
-        followed,
-    });
-    assert_snapshot!(rendered(&report), @r"
-    lru_churn: grows by +192 B, +2.00 objects per second; it was not followed for
-      long enough to tell whether that ends
-      in lru::LruCache::put at lru-0.18.1/src/lib.rs:212
-      it grows with time, not with iterations, and was followed for 26 s; a table
-        that keeps its entries for up to 2.0 min looks like this too
-
-      would have been seen: 1 object per 1,000 iterations
-      a budget of about 3m would do
-
-      measure it again: cargo test -p plimsoll-scenarios --test leaks -- --exact \
-        lru_churn
-
-      linear over 65,536 iterations, every allocation counted (not in the baseline)
-        lru::LruCache::put                            lru-0.18.1/src/lib.rs:212
-        └ lru_churn::fill                             scenarios/src/lru_churn.rs:14
-          └ lru_churn
-
-      files: target/plimsoll/plimsoll-scenarios/leaks/lru_churn/
-    ");
-    let another = Finding {
-        subject: Subject::Stack(stack(&["main", "dns::keep"])),
+    assert!(say(&report).contains("\n  a budget of about 3m would do\n"));
+    let of = |subject| Finding {
+        subject,
         blame: None,
         ..report.findings[0].clone()
     };
+    let another = of(Subject::Stack(stack(&["main", "dns::keep"])));
+    let outside = Finding {
+        rate: rate_of(0.0, 65_536.0),
+        clock: None,
+        ..of(Subject::Resource(Resource::Outside))
+    };
     report.findings.push(another);
-    let text = rendered(&report);
-    let together = "2 stacks grow by +384 B per second together";
-    assert!(text.contains(together), "{text}");
+    say(&report);
+    report.findings.push(outside);
+    for finding in &mut report.findings {
+        finding.verdict = Verdict::Regressed;
+    }
+    report.verdict = Verdict::Regressed;
+    say(&report);
+    report.findings[1].clock = None;
+    say(&report);
+    assert_snapshot!(said.join("\n\n"));
 }
 
 #[test]

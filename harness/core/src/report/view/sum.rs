@@ -72,38 +72,48 @@ impl Sum {
 
     /// Returns each number, the most telling one first. Empty if nothing is summed.
     pub fn amounts(&self) -> Vec<Amount> {
-        let say: [fn(f64) -> String; 2] = match self.is_gain {
-            true => [signed_bytes, signed_objects],
-            false => [
-                bytes,
-                |n| if n == 0.0 { "0".to_owned() } else { objects(n) },
-            ],
-        };
-        let off = |of: fn(Rate) -> f64, say| give_or_take(self.error.map(of), say);
-        let mut amounts = Vec::new();
-        let mut add = |number: String, rest: String| amounts.push(Amount { number, rest });
+        let mut amounts = self.of_each_kind();
         if let Some(heap) = self.heap {
-            add(say[0](heap.bytes), off(|error| error.bytes, bytes));
-            let off = off(|error| error.objects, objects);
-            add(say[1](heap.objects), off + " objects");
-        }
-        for (resource, rate) in Resource::ALL.into_iter().zip(self.resources) {
-            if let Some(rate) = rate {
-                let number = match resource.unit() {
-                    Unit::Objects => say[1](rate.objects),
-                    Unit::Bytes => say[0](rate.bytes),
-                };
-                add(number, format!(" {}", resource.after_number()));
-            }
+            let off = give_or_take(self.error.map(|error| error.objects), objects);
+            let number = self.say(Unit::Objects, heap);
+            let rest = off + " objects";
+            amounts.insert(1, Amount { number, rest });
         }
         amounts
     }
 
-    /// Returns the most telling number: `+48 B`, `+1.00 threads`, or `0 B` if nothing is
-    /// summed.
+    /// Returns the most telling number of each kind of memory and of each resource: `+48 B`,
+    /// `+48 B and +1.00 threads`, or `0 B` if nothing is summed.
     pub fn short(&self) -> String {
-        let first = self.amounts().into_iter().next();
-        first.map_or_else(|| bytes(0.0), |first| first.number + &first.rest)
+        let each = self.of_each_kind().into_iter();
+        let each: Vec<String> = each.map(|one| one.number + &one.rest).collect();
+        listed(&each).unwrap_or_else(|| bytes(0.0))
+    }
+
+    /// Returns the bytes of the heap, and a number for each resource.
+    fn of_each_kind(&self) -> Vec<Amount> {
+        let heap = self.heap.map(|heap| Amount {
+            number: self.say(Unit::Bytes, heap),
+            rest: give_or_take(self.error.map(|error| error.bytes), bytes),
+        });
+        let resources = Resource::ALL.into_iter().zip(self.resources);
+        let resources = resources.filter_map(|(resource, rate)| {
+            Some(Amount {
+                number: self.say(resource.unit(), rate?),
+                rest: format!(" {}", resource.after_number()),
+            })
+        });
+        heap.into_iter().chain(resources).collect()
+    }
+
+    fn say(&self, unit: Unit, rate: Rate) -> String {
+        match (unit, self.is_gain) {
+            (Unit::Bytes, true) => signed_bytes(rate.bytes),
+            (Unit::Bytes, false) => bytes(rate.bytes),
+            (Unit::Objects, true) => signed_objects(rate.objects),
+            (Unit::Objects, false) if rate.objects == 0.0 => "0".to_owned(),
+            (Unit::Objects, false) => objects(rate.objects),
+        }
     }
 
     /// Returns the number by which sums are ordered: bytes per iteration. A thread or a file
@@ -143,11 +153,15 @@ pub fn counted(findings: &[&Finding], more: &str) -> String {
     }
     let resources = findings.iter().filter(|finding| !finding.is_heap());
     parts.extend(resources.map(|finding| finding.subject.name()));
-    match parts.split_last() {
-        None => "nothing".to_owned(),
-        Some((last, [])) => last.clone(),
-        Some((last, first)) => format!("{} and {last}", first.join(", ")),
-    }
+    listed(&parts).unwrap_or_else(|| "nothing".to_owned())
+}
+
+/// Returns `a, b and c`. `None` if there are none.
+fn listed(parts: &[String]) -> Option<String> {
+    Some(match parts.split_last()? {
+        (last, []) => last.clone(),
+        (last, first) => format!("{} and {last}", first.join(", ")),
+    })
 }
 
 /// Returns whether a sentence about all of them needs a verb in the singular.
