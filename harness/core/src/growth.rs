@@ -316,10 +316,15 @@ pub enum Unit {
 impl Unit {
     /// Returns what a tally counts in this unit.
     pub fn of(self, tally: &Tally) -> f64 {
-        to_f64(match self {
+        to_f64(self.count(tally))
+    }
+
+    /// The same as an integer.
+    pub fn count(self, tally: &Tally) -> u64 {
+        match self {
             Unit::Objects => tally.objects,
             Unit::Bytes => tally.bytes,
-        })
+        }
     }
 
     /// Returns each level in this unit.

@@ -25,6 +25,14 @@ impl Tally {
             bytes: self.bytes.saturating_add(other.bytes),
         }
     }
+
+    /// Returns the difference. Each part is at least zero.
+    pub fn saturating_sub(self, other: Tally) -> Tally {
+        Tally {
+            objects: self.objects.saturating_sub(other.objects),
+            bytes: self.bytes.saturating_sub(other.bytes),
+        }
+    }
 }
 
 impl AddAssign for Tally {

@@ -140,7 +140,7 @@ impl Levels<'_> {
         }
         let rises = || steps().filter(|((_, before), (_, after))| before != after);
         let ((from, before), (to, after)) = rises().next_back()?;
-        let step = less(after, before);
+        let step = after.saturating_sub(before);
         let step = match (self.finding.is_heap(), step.objects) {
             (true, objects @ 1..) => {
                 format!(
@@ -187,7 +187,7 @@ impl Levels<'_> {
             true => "",
             false => "up to ",
         };
-        let amount = self.amount(less(*highest, usual));
+        let amount = self.amount(highest.saturating_sub(usual));
         let at = match others(&self.all).len() == recent.len() {
             true => format!("{} of {} dumps", recent.len(), self.all.len()),
             false => format!("{} of the last {} dumps", recent.len(), self.recent().len()),
@@ -248,13 +248,5 @@ impl Levels<'_> {
             (true, 1) => format!("1 object of {}", size(of.bytes)),
             (true, n) => format!("{} ({})", plural(n, one, many), size(of.bytes)),
         }
-    }
-}
-
-/// Returns by how much one level is above another.
-fn less(level: Tally, other: Tally) -> Tally {
-    Tally {
-        objects: level.objects.saturating_sub(other.objects),
-        bytes: level.bytes.saturating_sub(other.bytes),
     }
 }

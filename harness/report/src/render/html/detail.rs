@@ -2,12 +2,13 @@
 
 use maud::{Markup, html};
 use plimsoll_core::Resource;
+use plimsoll_core::growth::Unit;
 use plimsoll_core::report::units::{count, plural, size};
 use plimsoll_core::report::view::{Resident, shortened};
 use plimsoll_core::report::{Check, CheckOutcome, Compared, Completeness, Failure, Report, Rung};
 
 use super::escape::{block, line};
-use super::plot::{Grown, Plot, Series, Unit, figure};
+use super::plot::{Grown, Plot, Series, figure};
 use super::{code, entry, fact, findings, flame};
 use crate::render::capital;
 
@@ -108,9 +109,9 @@ fn plots(report: &Report, slug: &str) -> Markup {
         of(|rung| rung.live.bytes),
     );
     let resources = Resource::ALL.into_iter().map(|resource| {
-        let (title, unit) = (capital(resource.many()), Unit::of(resource));
+        let (title, unit) = (capital(resource.many()), resource.unit());
         let levels = report.rungs.iter().map(|rung| rung.resource(resource));
-        let levels = levels.map(|level| level.map_or(0, |level| unit.level(&level)));
+        let levels = levels.map(|level| level.map_or(0, |level| unit.count(&level)));
         (title, unit, levels.collect())
     });
     let parts: Vec<Resident> = report

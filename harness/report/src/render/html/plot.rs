@@ -7,10 +7,11 @@
 //! stretched; text keeps its size.
 
 use maud::{Markup, html};
+use plimsoll_core::growth::Unit;
 use plimsoll_core::report::units::{count, size};
 use plimsoll_core::report::view::each_stack_once;
 use plimsoll_core::report::{Compared, Finding, Report, Subject};
-use plimsoll_core::{Per, Resource, Tally, growth};
+use plimsoll_core::{Per, Resource};
 
 use crate::render::capital;
 
@@ -38,12 +39,6 @@ pub(super) struct Series {
     pub(super) name: &'static str,
     /// The value at each rung. If there are fewer values than rungs, the line ends early.
     pub(super) values: Vec<u64>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unit {
-    Bytes,
-    Count,
 }
 
 /// What the verdict is about, in one unit: its level at every rung.
@@ -79,13 +74,13 @@ impl Grown {
             let of = of.filter(|finding| finding.subject == subject);
             let title = capital(resource.many());
             let noun = resource.after_number();
-            (title, Unit::of(resource), noun, of.collect())
+            (title, resource.unit(), noun, of.collect())
         });
         let kinds = std::iter::once(heap).chain(resources);
         let grown = kinds.map(|(title, unit, noun, findings)| {
             let allowed = findings.iter().map(|finding| match unit {
                 Unit::Bytes => finding.allowed.bytes,
-                Unit::Count => finding.allowed.objects,
+                Unit::Objects => finding.allowed.objects,
             });
             Grown {
                 title,
@@ -101,7 +96,7 @@ impl Grown {
     /// Returns the level at the first and at the last rung: `3 → 1,027 threads`.
     pub(super) fn ends(&self) -> Option<String> {
         let (first, last) = self.levels.first().zip(self.levels.last())?;
-        let (first, last) = (self.unit.say(*first), self.unit.say(*last));
+        let (first, last) = (say(*first, self.unit), say(*last, self.unit));
         Some(
             format!("{first} → {last} {}", self.noun)
                 .trim_end()
@@ -115,7 +110,7 @@ impl Grown {
         let last = self.levels.last().copied().unwrap_or(0);
         match self.unit {
             Unit::Bytes => last,
-            Unit::Count => last.saturating_mul(8),
+            Unit::Objects => last.saturating_mul(8),
         }
     }
 
@@ -148,7 +143,7 @@ fn sum(report: &Report, findings: &[&Finding], unit: Unit) -> Vec<u64> {
     }
     for finding in findings {
         for (sum, of) in sum.iter_mut().zip(&finding.levels) {
-            *sum = sum.saturating_add(unit.level(of));
+            *sum = sum.saturating_add(unit.count(of));
         }
     }
     sum
@@ -163,47 +158,28 @@ fn whole(value: f64) -> u64 {
     value as u64
 }
 
-impl Unit {
-    /// Returns the unit of a resource.
-    pub(super) fn of(resource: Resource) -> Unit {
-        match resource.unit() {
-            growth::Unit::Bytes => Unit::Bytes,
-            growth::Unit::Objects => Unit::Count,
-        }
+fn say(value: u64, unit: Unit) -> String {
+    match unit {
+        Unit::Bytes => size(value),
+        Unit::Objects => count(value),
     }
+}
 
-    /// Returns what a level has in this unit.
-    pub(super) fn level(self, of: &Tally) -> u64 {
-        match self {
-            Unit::Bytes => of.bytes,
-            Unit::Count => of.objects,
-        }
-    }
-
-    fn say(self, value: u64) -> String {
-        match self {
-            Unit::Bytes => size(value),
-            Unit::Count => count(value),
-        }
-    }
-
-    /// Returns the step of the scale: at most four steps to `max`, and a round number in this
-    /// unit.
-    fn step(self, max: u64) -> u64 {
-        let least = max.div_ceil(4).max(1);
-        match self {
-            Unit::Bytes => least.checked_next_power_of_two().unwrap_or(1 << 63),
-            Unit::Count => {
-                let mut power = 1_u64;
-                loop {
-                    for factor in [1, 2, 5] {
-                        let step = power.saturating_mul(factor);
-                        if step >= least || step == u64::MAX {
-                            return step;
-                        }
+/// Returns the step of the scale: at most four steps to `max`, and a round number in this unit.
+fn step(max: u64, unit: Unit) -> u64 {
+    let least = max.div_ceil(4).max(1);
+    match unit {
+        Unit::Bytes => least.checked_next_power_of_two().unwrap_or(1 << 63),
+        Unit::Objects => {
+            let mut power = 1_u64;
+            loop {
+                for factor in [1, 2, 5] {
+                    let step = power.saturating_mul(factor);
+                    if step >= least || step == u64::MAX {
+                        return step;
                     }
-                    power = power.saturating_mul(10);
                 }
+                power = power.saturating_mul(10);
             }
         }
     }
@@ -237,7 +213,7 @@ pub(super) fn figure(plot: &Plot<'_>) -> Markup {
     };
     let values = plot.series.iter().flat_map(|series| &series.values);
     let max = values.copied().max().unwrap_or(0);
-    let step = plot.unit.step(max);
+    let step = step(max, plot.unit);
     let top = max.div_ceil(step).max(1).saturating_mul(step);
     let y = |value: u64| BOTTOM - (BOTTOM - TOP) * (float(value) / float(top)).min(1.0);
     let high = BOTTOM - TOP;
@@ -279,7 +255,7 @@ pub(super) fn figure(plot: &Plot<'_>) -> Markup {
                             title {
                                 (series.name) " after "
                                 (plot.per.count(*iterations)) ": "
-                                (plot.unit.say(*value))
+                                (say(*value, plot.unit))
                             }
                         }
                     }
@@ -309,7 +285,7 @@ fn scale(plot: &Plot<'_>, step: u64, top: u64, y: impl Fn(u64) -> f64) -> Markup
             // Zero has no label, because the lines begin where it would stand.
             @if value > 0 {
                 text class="tick" x="0" y=(format_args!("{:.1}", y(value) - 3.0)) {
-                    (plot.unit.say(value))
+                    (say(value, plot.unit))
                 }
             }
         }
@@ -352,9 +328,9 @@ fn spoken(plot: &Plot<'_>) -> String {
             parts.push(format!(
                 "{} goes from {} after {} to {} after {}",
                 series.name,
-                plot.unit.say(*first),
+                say(*first, plot.unit),
                 plot.per.count(*from),
-                plot.unit.say(*last),
+                say(*last, plot.unit),
                 plot.per.count(*to),
             ));
         }
@@ -400,11 +376,11 @@ mod tests {
 
     #[test]
     fn steps_are_round_and_four_at_most() {
-        let steps = |unit: Unit| [0, 1, 5, 100, 1_000, 5_000_000].map(|max| unit.step(max));
+        let steps = |unit: Unit| [0, 1, 5, 100, 1_000, 5_000_000].map(|max| step(max, unit));
         assert_eq!(steps(Unit::Bytes), [1, 1, 2, 32, 256, 2_097_152]);
-        assert_eq!(steps(Unit::Count), [1, 1, 2, 50, 500, 2_000_000]);
-        for unit in [Unit::Bytes, Unit::Count] {
-            let step = unit.step(u64::MAX);
+        assert_eq!(steps(Unit::Objects), [1, 1, 2, 50, 500, 2_000_000]);
+        for unit in [Unit::Bytes, Unit::Objects] {
+            let step = step(u64::MAX, unit);
             assert!(u64::MAX.div_ceil(step) <= 4, "{step}");
         }
     }
