@@ -127,7 +127,7 @@ impl Finding {
             Subject::Site { frames: site, .. } => {
                 let on_site = traces
                     .iter()
-                    .filter(|(stack, _)| fold::site(stack) == *site)
+                    .filter(|(stack, _)| self.subject.covers(stack))
                     .map(|(_, trace)| trace);
                 let common = Blame::common(on_site.clone().filter_map(blame));
                 let lacks = on_site.clone().filter_map(|trace| trace.lacks).max();
@@ -245,6 +245,15 @@ impl Subject {
         match self {
             Subject::Stack(stack) | Subject::Site { frames: stack, .. } => Some(stack),
             Subject::Resource(_) => None,
+        }
+    }
+
+    /// Returns whether it is this stack, or a site that has it.
+    pub fn covers(&self, stack: &FoldedStack) -> bool {
+        match self {
+            Subject::Stack(own) => own == stack,
+            Subject::Site { frames, .. } => fold::site(stack) == *frames,
+            Subject::Resource(_) => false,
         }
     }
 

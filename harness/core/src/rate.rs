@@ -61,6 +61,6 @@ words!(Law {
     clippy::cast_precision_loss,
     reason = "counts of a heap are below 2^53"
 )]
-pub(crate) fn to_f64(count: u64) -> f64 {
+pub fn to_f64(count: u64) -> f64 {
     count as f64
 }

@@ -17,7 +17,7 @@ use plimsoll_core::ladder::rung;
 use plimsoll_core::layout;
 use plimsoll_core::report::{Check, CheckOutcome, Failure, LadderEnd, Rung, units};
 
-use super::clock::{Octave, Stretch};
+use super::clock::{Octaves, Stretch};
 use super::experiment::{Experiment, Snapshot};
 use super::observe;
 use super::pace::{Pace, Took};
@@ -291,36 +291,39 @@ fn experiment(
     let settings = route.terms.settings;
     let is_cut_short = matches!(climb.end, LadderEnd::Budget | LadderEnd::Iterations);
     let may_tell = is_cut_short && !settings.spend_budget;
-    // Sampled levels move in jumps, so a stretch would show nothing.
-    (may_tell && route.terms.plan.is_exact()).then_some(())?;
+    may_tell.then_some(())?;
     let (observed, _) = climb.profile.observe(route.normalization);
     let policy = route.policy(climb.end, climb.accused_at);
     let findings = judge(&observed, route.baseline, &policy).findings;
-    let octave = Octave::last(&climb.profile.rungs, &climb.reached)?;
+    let octaves = Octaves::last(&climb.reached, &observed, &findings)?;
     let first = *climb.reached.first()?;
     let limit = |age| {
         let left = settings.timeout.saturating_sub(age);
         settings.budget.min(left / 2)
     };
     let mut done = climb.profile.rungs.last()?.iterations;
+    let slow = octaves.slow(&findings, limit(subject.age()));
     let mut experiment = Experiment {
-        octave,
+        octaves,
         slow: None,
         fast: None,
         followed: first.elapsed(),
     };
-    let Some(slow) = octave.slow(&findings, limit(subject.age())) else {
+    let Some(slow) = slow else {
         return Some(experiment);
     };
-    let slow = stretch(subject, route, &climb.profile, slow, &mut done)?;
+    let rungs = climb.profile.rungs.len();
+    let slow = stretch(subject, route, &climb.profile, (slow, rungs), &mut done)?;
     experiment.followed = first.elapsed();
-    let stands = findings.iter().filter(|finding| {
-        octave.stands_still(finding, &slow.stretch, slow.level(&finding.subject))
-    });
-    let fast = octave.fast(stands, limit(subject.age()) / 2);
+    let octaves = &experiment.octaves;
+    let needs_fast = findings
+        .iter()
+        .filter(|finding| octaves.needs_fast(finding, &slow.stretch, slow.beyond(finding)));
+    let fast = octaves.fast(needs_fast, limit(subject.age()) / 2);
     let fast = fast.filter(|fast| done + fast.iterations <= settings.max_iterations);
     experiment.slow = Some(slow);
     if let Some(fast) = fast {
+        let fast = (fast, rungs + 1);
         experiment.fast = Some(stretch(subject, route, &climb.profile, fast, &mut done)?);
     }
     Some(experiment)
@@ -332,7 +335,7 @@ fn stretch(
     subject: &mut Subject<'_>,
     route: &Route<'_>,
     profile: &Profile,
-    planned: Stretch,
+    (planned, generation): (Stretch, usize),
     done: &mut u64,
 ) -> Option<Snapshot> {
     let settings = route.terms.settings;
@@ -357,7 +360,8 @@ fn stretch(
     note_mappings(&mut rung, dump.maps()?, dumped.allocator);
     Some(Snapshot {
         stretch,
-        stacks: profile.fold(&dump.without_births(), route.normalization),
+        generation,
+        stacks: profile.fold(&dump, route.normalization),
         rung,
     })
 }

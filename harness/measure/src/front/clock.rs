@@ -2,7 +2,7 @@
 //!
 //! On a ladder, growth once a second looks like growth once in a number of iterations. The
 //! experiment has two stretches. In the *slow* one, few iterations are spread over as much time as
-//! the clock needs to show. In the *fast* one, which only follows if growth stood still, the
+//! the clock needs to show. In the *fast* one, which follows if the slow one excludes the clock, the
 //! iterations come as fast as on the ladder.
 //!
 //! ```text
@@ -18,13 +18,21 @@
 //! share t / (T + t), by iterations with the share n / (N + n). A rate is *excluded* if so many
 //! events, or so few, are less likely than [`CHANCE`]. Events that come regularly vary less, so
 //! nothing is excluded too early.
+//!
+//! Where most objects go, levels vary by chance. There an event is an object that stays: of the
+//! octave before the last, what is alive at the last rung; of the slow stretch, what is alive after
+//! the fast one, which then follows in any case. Memory outside the allocator comes in events of
+//! the most bytes of which its levels are multiples, give or take [`OUTSIDE_NOISE`].
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use plimsoll_core::judge::Verdict;
+use plimsoll_core::dump::SampleInterval;
+use plimsoll_core::growth::Unit;
+use plimsoll_core::judge::{Observed, Verdict};
 use plimsoll_core::ladder::{RUNGS_PER_OCTAVE, RUNGS_TO_RISE};
-use plimsoll_core::report::{Clock, Finding, Rung, Survivors};
-use plimsoll_core::{Rate, Tally};
+use plimsoll_core::report::{Clock, Finding, Subject, Survivors};
+use plimsoll_core::{Rate, Tally, to_f64};
 
 /// How likely an observation must be if a rate is not to be excluded.
 const CHANCE: f64 = 0.02;
@@ -53,6 +61,12 @@ const SLOWER: f64 = 8.0;
 /// The fewest iterations of a slow stretch.
 const FEWEST: u64 = 3;
 
+/// Bytes by which memory outside the allocator varies, whatever a workload does.
+const OUTSIDE_NOISE: f64 = 262_144.0;
+
+/// The most events that are told apart outside the allocator.
+const MOST_EVENTS: u64 = 4_096;
+
 /// Bytes per second up to which a buffer that doubles may be a list to which the clock adds.
 const LIST_PER_SECOND: f64 = 1_024.0;
 
@@ -79,51 +93,77 @@ pub(crate) enum Told {
     Nothing,
 }
 
-/// The last octave of a ladder.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Octave(Stretch);
-
-/// How one finding grew in the last octave of its ladder.
-#[derive(Clone, Copy, Debug)]
-enum Grown {
-    /// By this many events, each of so many objects.
-    Events { number: f64, objects: f64 },
-    /// By the bytes of a buffer that doubles, if the clock may have filled it.
-    Buffer,
-    /// So that no experiment can tell, or none needs to.
-    Other,
+/// The last octaves of a ladder.
+#[derive(Debug)]
+pub(crate) struct Octaves {
+    last: Stretch,
+    /// The one before the last. `None` if the ladder is too short.
+    aged: Option<Stretch>,
+    interval: SampleInterval,
+    /// How many of the objects that stay were born at once.
+    born_at_once: BTreeMap<Subject, u64>,
 }
 
-impl Octave {
-    /// Returns the last octave of a ladder, from its rungs and the times at which they were
-    /// reached.
-    pub(crate) fn last(rungs: &[Rung], reached: &[Instant]) -> Option<Octave> {
+/// How one finding grew in an octave.
+#[derive(Clone, Copy, Debug)]
+struct Events {
+    octave: Stretch,
+    gained: Tally,
+    /// What each event adds, in the finding's unit.
+    at_once: f64,
+    number: f64,
+    /// Whether objects count if they were born in the octave and stay. Otherwise the level counts.
+    by_birth: bool,
+}
+
+impl Octaves {
+    /// Returns the last octaves of a ladder, from the times at which its rungs were reached, and
+    /// what was observed and found.
+    pub(crate) fn last(
+        reached: &[Instant],
+        observed: &Observed,
+        findings: &[Finding],
+    ) -> Option<Octaves> {
+        let rungs = &observed.iterations;
+        let octave = |last: usize| {
+            let first = last.checked_sub(RUNGS_PER_OCTAVE)?;
+            Some(Stretch {
+                iterations: rungs[last] - rungs[first],
+                time: reached[last].saturating_duration_since(reached[first]),
+            })
+        };
         let last = rungs.len().min(reached.len()).checked_sub(1)?;
-        let first = last.checked_sub(RUNGS_PER_OCTAVE)?;
-        Some(Octave(Stretch {
-            iterations: rungs[last].iterations - rungs[first].iterations,
-            time: reached[last].saturating_duration_since(reached[first]),
-        }))
+        let aged = last.checked_sub(RUNGS_PER_OCTAVE).and_then(octave);
+        Some(Octaves {
+            last: octave(last)?,
+            aged,
+            interval: observed.interval,
+            born_at_once: findings
+                .iter()
+                .map(|finding| {
+                    (
+                        finding.subject.clone(),
+                        born_at_once(&finding.subject, observed),
+                    )
+                })
+                .collect(),
+        })
     }
 
     /// Returns the slow stretch that these findings need, within a limit. `None` if no finding
     /// needs one, or if the iterations cannot be slowed down within the limit.
     pub(crate) fn slow(&self, findings: &[Finding], limit: Duration) -> Option<Stretch> {
-        let events: Vec<f64> = findings.iter().filter_map(|one| self.events(one)).collect();
-        let (fewest, most) = (
-            events.iter().copied().reduce(f64::min)?,
-            events.iter().copied().reduce(f64::max)?,
-        );
-        let each = self.0.time.div_f64(to_f64(self.0.iterations.max(1)));
+        let events: Vec<Events> = findings.iter().filter_map(|one| self.events(one)).collect();
+        let time = events.iter().map(Events::slow).max()?;
+        let each = self.last.time.div_f64(to_f64(self.last.iterations.max(1)));
         let least = each.mul_f64(SLOWER * to_f64(FEWEST));
-        // With no event in this time, the clock is excluded, with some to spare.
-        let to_exclude = 1.05 * (CHANCE.powf(-1.0 / fewest) - 1.0);
-        let octaves = to_exclude.max((MANY / fewest).min(0.1));
-        let time = self.0.time.mul_f64(octaves.min(1e3)).min(limit).max(least);
+        let time = time.min(limit).max(least);
         (least <= limit).then_some(())?;
-        let share = share(time, self.0.time);
-        let looks = LOOKS * most * share;
-        let slowest = to_f64(self.0.iterations) * share / SLOWER;
+        let expected = events
+            .iter()
+            .map(|one| one.number * share(time, one.octave.time));
+        let looks = LOOKS * expected.fold(0.0, f64::max);
+        let slowest = to_f64(self.last.iterations) * share(time, self.last.time) / SLOWER;
         Some(Stretch {
             iterations: to_u64(looks.min(slowest)).max(FEWEST),
             time,
@@ -134,14 +174,18 @@ impl Octave {
     /// if no finding needs one.
     pub(crate) fn fast<'a>(
         &self,
-        stands: impl Iterator<Item = &'a Finding>,
+        findings: impl Iterator<Item = &'a Finding>,
         limit: Duration,
     ) -> Option<Stretch> {
-        let fewest = stands.filter_map(|one| self.events(one)).reduce(f64::min)?;
-        let octaves = (RETURNING / fewest).min(share(limit, self.0.time));
+        let returning = |one: &Finding| {
+            let events = self.events(one)?;
+            Some(share(events.octave.time, self.last.time) * RETURNING / events.number)
+        };
+        let octaves = findings.filter_map(returning).reduce(f64::max)?;
+        let octaves = octaves.min(share(limit, self.last.time));
         Some(Stretch {
-            iterations: to_u64(octaves * to_f64(self.0.iterations)).max(1),
-            time: self.0.time.mul_f64(octaves),
+            iterations: to_u64(octaves * to_f64(self.last.iterations)).max(1),
+            time: self.last.time.mul_f64(octaves),
         })
     }
 
@@ -150,135 +194,172 @@ impl Octave {
     pub(crate) fn enough(&self, finding: &Finding) -> Duration {
         let long = Duration::from_secs(Clock::LONG);
         match self.events(finding) {
-            Some(events) => long.min(self.0.time.mul_f64((ENOUGH / events).max(2.0))),
+            Some(events) => {
+                let events = events.octave.time.mul_f64(ENOUGH / events.number);
+                long.min(events.max(2 * self.last.time))
+            }
             None => long,
         }
     }
 
-    /// Returns whether a finding stood still in a slow stretch, although the clock would have
-    /// shown.
-    pub(crate) fn stands_still(&self, finding: &Finding, slow: &Stretch, level: Tally) -> bool {
-        self.came(finding, level).is_some_and(|(before, came)| {
-            came == 0.0 && is_too_few(came, before, share_of(slow.time, self.0.time))
+    /// Returns whether a finding needs a fast stretch: the slow one excludes the clock, or what stays
+    /// is told from what goes only after that.
+    pub(crate) fn needs_fast(&self, finding: &Finding, slow: &Stretch, came: Tally) -> bool {
+        self.events(finding).is_some_and(|before| {
+            let came = before.count(finding, came);
+            let share = share_of(slow.time, before.octave.time);
+            before.by_birth || is_too_few(came, before.number, share)
         })
     }
 
-    /// Returns what the experiment tells of a finding. `level` is that after the slow stretch;
-    /// `fast` is the fast stretch and the level after it. `None` if no experiment can tell, or
-    /// none needs to.
+    /// Returns whether objects of a finding count by birth: most of them go, and how many are alive
+    /// at a time varies by chance.
+    pub(crate) fn counts_births(&self, finding: &Finding) -> bool {
+        self.events(finding).is_some_and(|events| events.by_birth)
+    }
+
+    /// Returns what the experiment tells of a finding, from what came in its slow and its fast
+    /// stretch. `None` if no experiment can tell, or none needs to.
     pub(crate) fn told(
         &self,
         finding: &Finding,
-        slow: &Stretch,
-        level: Tally,
+        slow: (&Stretch, Tally),
         fast: Option<(&Stretch, Tally)>,
     ) -> Option<Told> {
-        let Some((before, came)) = self.came(finding, level) else {
+        let Some(before) = self.events(finding) else {
             return self.told_without(finding);
         };
         let by_iterations = |stretch: &Stretch| {
-            let (these, before) = (to_f64(stretch.iterations), to_f64(self.0.iterations));
-            these / (these + before)
+            let these = to_f64(stretch.iterations);
+            these / (these + to_f64(before.octave.iterations))
         };
-        if came > 0.0 && is_too_many(came, before, by_iterations(slow)) {
+        let ((slow, came), all) = (slow, before.number);
+        let came = before.count(finding, came);
+        if before.by_birth && fast.is_none() {
+            return None;
+        }
+        if came > 0.0 && is_too_many(came, all, by_iterations(slow)) {
             return Some(Told::Clock);
         }
-        if !is_too_few(came, before, share_of(slow.time, self.0.time)) {
+        if !is_too_few(came, all, share_of(slow.time, before.octave.time)) {
             return Some(Told::Nothing);
         }
-        let (0.0, Some((fast, after))) = (came, fast) else {
+        let Some((fast, returned)) = fast else {
             return Some(Told::Iterations);
         };
-        let (_, returned) = self.came(finding, after)?;
-        Some(match is_too_few(returned, before, by_iterations(fast)) {
+        let returned = before.count(finding, returned);
+        Some(match is_too_few(returned, all, by_iterations(fast)) {
             true => Told::Ended,
             false if returned == 0.0 => Told::Nothing,
             false => Told::Iterations,
         })
     }
 
-    /// Returns what is told of a finding without any experiment.
+    /// Returns what is told of a finding without any experiment: nothing, if the clock may have
+    /// filled a buffer that doubles.
     pub(crate) fn told_without(&self, finding: &Finding) -> Option<Told> {
-        matches!(self.grown(finding), Grown::Buffer).then_some(Told::Nothing)
+        let [first, .., last] = last_octave(finding) else {
+            return None;
+        };
+        let is_buffer = finding.verdict == Verdict::Regressed
+            && finding.subject.unit().is_none()
+            && last.objects <= first.objects;
+        let bytes = to_f64(last.bytes.saturating_sub(first.bytes));
+        let is_slow = bytes / self.last.time.as_secs_f64() < LIST_PER_SECOND
+            && bytes / to_f64(self.last.iterations.max(1)) < LIST_PER_ITERATION;
+        (is_buffer && bytes > 0.0 && is_slow).then_some(Told::Nothing)
     }
 
-    /// Returns the rate with time, over the last octave and the slow stretch. `followed` is how
-    /// long the ladder and the stretch took.
+    /// Returns the rate with time, over the octave and the slow stretch. `followed` is how long the
+    /// ladder and the stretch took.
     pub(crate) fn clock(
         &self,
         finding: &Finding,
-        slow: &Stretch,
-        level: Tally,
+        (slow, came): (&Stretch, Tally),
         followed: Duration,
-    ) -> Clock {
-        let seconds = (self.0.time + slow.time).as_secs_f64();
-        let [first, .., _] = last_octave(finding) else {
-            return Clock::default();
-        };
-        let of = |of: fn(&Tally) -> u64| (to_f64(of(&level)) - to_f64(of(first))) / seconds;
-        Clock {
+    ) -> Option<Clock> {
+        let before = self.events(finding)?;
+        let seconds = (before.octave.time + slow.time).as_secs_f64();
+        let gained = before.gained.saturating_add(came);
+        Some(Clock {
             per_second: Rate {
-                objects: of(|level| level.objects),
-                bytes: of(|level| level.bytes),
+                objects: to_f64(gained.objects) / seconds,
+                bytes: to_f64(gained.bytes) / seconds,
             },
             followed: followed.as_secs(),
-        }
+        })
     }
 
-    /// Returns the events of the last octave, and those that came after it.
-    fn came(&self, finding: &Finding, level: Tally) -> Option<(f64, f64)> {
-        let Grown::Events { number, objects } = self.grown(finding) else {
+    fn events(&self, finding: &Finding) -> Option<Events> {
+        let [first, .., last] = last_octave(finding) else {
             return None;
         };
-        let before = finding.levels.last()?.objects;
-        let came = to_f64(level.objects.saturating_sub(before)) / objects;
-        Some((number, came.floor()))
-    }
-
-    fn events(&self, finding: &Finding) -> Option<f64> {
-        match self.grown(finding) {
-            Grown::Events { number, .. } => Some(number),
-            Grown::Buffer | Grown::Other => None,
-        }
-    }
-
-    fn grown(&self, finding: &Finding) -> Grown {
-        let [first, .., last] = last_octave(finding) else {
-            return Grown::Other;
+        let mostly_go = |octave: &&Survivors| match octave.allocated {
+            Some(allocated) => 2 * octave.alive.objects < allocated,
+            None => finding.stayed().is_some(),
         };
-        if finding.verdict != Verdict::Regressed {
-            return Grown::Other;
+        let older = finding.survivors.split_last();
+        let aged = older.and_then(|(_, older)| older.last());
+        let stayed = aged
+            .filter(|octave| octave.alive.objects > 0)
+            .filter(mostly_go);
+        let (octave, gained) = match stayed {
+            Some(stayed) => (self.aged?, stayed.alive),
+            None => (self.last, last.saturating_sub(*first)),
+        };
+        let by_birth = stayed.is_some();
+        let at_once = self.at_once(finding, by_birth);
+        let number = unit(finding).of(&gained) / at_once;
+        (finding.verdict == Verdict::Regressed && number >= 1.0).then_some(Events {
+            octave,
+            gained,
+            at_once,
+            number,
+            by_birth,
+        })
+    }
+
+    /// Returns how much comes at once, in the finding's unit.
+    fn at_once(&self, finding: &Finding, by_birth: bool) -> f64 {
+        let recent = finding.levels.len().saturating_sub(RUNGS_TO_RISE);
+        let recent = &finding.levels[recent..];
+        if unit(finding) == Unit::Bytes {
+            return at_once_outside(recent);
         }
-        let objects = last.objects.saturating_sub(first.objects);
-        if objects > 0 {
-            // The number of objects that come and go varies by chance, whatever the clock does.
-            // If most of them go, less than that counts as no event.
-            let mostly_go = |octave: &&Survivors| {
-                octave
-                    .allocated
-                    .is_none_or(|all| 2 * octave.alive.objects < all)
-            };
-            let by_chance = match finding.stayed().filter(mostly_go) {
-                Some(_) => 3.0 * to_f64(last.objects).sqrt(),
-                None => 0.0,
-            };
-            let at_once = to_f64(at_once(finding)).max(by_chance);
-            let number = to_f64(objects) / at_once;
-            return match number >= 1.0 {
-                true => Grown::Events {
-                    number,
-                    objects: at_once,
-                },
-                false => Grown::Other,
-            };
+        let at_once = match by_birth {
+            true => self.born_at_once.get(&finding.subject).copied(),
+            false => {
+                let step = |pair: &[Tally]| pair[0].objects.abs_diff(pair[1].objects);
+                let steps = recent.windows(2).map(step);
+                Some(steps.fold(0, greatest_common_divisor))
+            }
+        };
+        let at_once = to_f64(at_once.unwrap_or(1).max(1));
+        match (finding.subject.unit(), recent.last()) {
+            // Each sampled object stands for so many.
+            (None, Some(last)) if last.objects > 0 => {
+                let size = to_f64(last.bytes) / to_f64(last.objects);
+                at_once.max(1.0 / self.interval.probability(size).max(1e-12))
+            }
+            _ => at_once,
         }
-        let bytes = to_f64(last.bytes.saturating_sub(first.bytes));
-        let is_slow = bytes / self.0.time.as_secs_f64() < LIST_PER_SECOND
-            && bytes / to_f64(self.0.iterations.max(1)) < LIST_PER_ITERATION;
-        match bytes > 0.0 && is_slow {
-            true => Grown::Buffer,
-            false => Grown::Other,
-        }
+    }
+}
+
+impl Events {
+    /// Returns how long a slow stretch must take to exclude the clock.
+    fn slow(&self) -> Duration {
+        // One event may come with an iteration.
+        let excludes = |octaves: &f64| is_too_few(1.0, self.number, octaves / (1.0 + octaves));
+        let mut octaves = std::iter::successors(Some(0.05), |octaves| Some(1.05 * octaves));
+        let octaves = octaves.find(|octaves| *octaves > 1e3 || excludes(octaves));
+        let octaves = octaves.unwrap_or(1e3).max((MANY / self.number).min(0.1));
+        self.octave.time.mul_f64(octaves)
+    }
+
+    /// Returns how many whole events have added this.
+    fn count(&self, finding: &Finding, came: Tally) -> f64 {
+        (unit(finding).of(&came) / self.at_once).floor()
     }
 }
 
@@ -346,12 +427,41 @@ fn tail(events: f64, all: f64, share: f64, is_lower: bool) -> f64 {
     }
 }
 
-/// Returns how many objects come at once: the greatest common divisor of the recent steps.
-fn at_once(finding: &Finding) -> u64 {
-    let recent = finding.levels.len().saturating_sub(RUNGS_TO_RISE);
-    let steps = finding.levels[recent..].windows(2);
-    let steps = steps.map(|pair| pair[0].objects.abs_diff(pair[1].objects));
-    steps.fold(0, greatest_common_divisor).max(1)
+/// Returns the unit in which a finding is counted: that of a resource, or objects.
+fn unit(finding: &Finding) -> Unit {
+    finding.subject.unit().unwrap_or(Unit::Objects)
+}
+
+/// Returns how many of the objects that stay were born at once: what their numbers in the two octaves
+/// before the last have in common, by generation.
+fn born_at_once(subject: &Subject, observed: &Observed) -> u64 {
+    let last = observed.iterations.len().saturating_sub(1);
+    let aged = last.saturating_sub(3 * RUNGS_PER_OCTAVE)..=last.saturating_sub(RUNGS_PER_OCTAVE);
+    let stacks = observed.stacks.iter();
+    let stacks = stacks.filter(|(stack, _)| subject.covers(stack));
+    let mut born: BTreeMap<usize, u64> = BTreeMap::new();
+    for one in stacks.flat_map(|(_, series)| series.survivors(last)) {
+        *born.entry(one.generation).or_default() += one.alive.level.objects;
+    }
+    let aged = born.range(aged).map(|(_, born)| *born);
+    aged.fold(0, greatest_common_divisor)
+}
+
+/// Returns how many bytes come at once outside the allocator: the most of which every level has a
+/// whole number beyond the first one, give or take what varies.
+fn at_once_outside(levels: &[Tally]) -> f64 {
+    let first = levels.first().map_or(0, |first| first.bytes);
+    let gains = levels.iter().map(|level| level.bytes.saturating_sub(first));
+    let gains: Vec<f64> = gains.map(to_f64).collect();
+    let all = gains.last().copied().unwrap_or(0.0);
+    let most = (1..MOST_EVENTS).map(|parts| all / to_f64(parts));
+    let mut most = most.take_while(|most| *most > 2.0 * OUTSIDE_NOISE);
+    let is_whole = |gain: &f64, most: f64| {
+        let rest = gain % most;
+        rest.min(most - rest) <= OUTSIDE_NOISE
+    };
+    let fits = most.find(|most| gains.iter().all(|gain| is_whole(gain, *most)));
+    fits.unwrap_or((all / to_f64(MOST_EVENTS)).max(OUTSIDE_NOISE))
 }
 
 fn greatest_common_divisor(a: u64, b: u64) -> u64 {
@@ -364,11 +474,6 @@ fn greatest_common_divisor(a: u64, b: u64) -> u64 {
 fn last_octave(finding: &Finding) -> &[Tally] {
     let levels = &finding.levels;
     &levels[levels.len().saturating_sub(RUNGS_PER_OCTAVE + 1)..]
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts of a process")]
-fn to_f64(value: u64) -> f64 {
-    value as f64
 }
 
 #[expect(

@@ -4,16 +4,20 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use plimsoll_core::judge::Verdict;
+use plimsoll_core::ladder::RUNGS_PER_OCTAVE;
 use plimsoll_core::report::{Clock, Finding, Rung, Subject, units};
-use plimsoll_core::{FoldedStack, Tally, fold};
+use plimsoll_core::{FoldedStack, Tally};
 
-use super::clock::{Octave, Stretch, Told};
+use super::clock::{Octaves, Stretch, Told};
 
 /// What was alive after a stretch.
 #[derive(Debug)]
 pub(crate) struct Snapshot {
     pub(crate) stretch: Stretch,
-    pub(crate) stacks: BTreeMap<FoldedStack, Tally>,
+    /// The generation of the objects that were born in the stretch.
+    pub(crate) generation: usize,
+    /// By generation.
+    pub(crate) stacks: BTreeMap<FoldedStack, BTreeMap<usize, Tally>>,
     /// The threads, descriptors and the like.
     pub(crate) rung: Rung,
 }
@@ -21,7 +25,7 @@ pub(crate) struct Snapshot {
 /// An experiment that tells growth with time from growth with iterations.
 #[derive(Debug)]
 pub(crate) struct Experiment {
-    pub(crate) octave: Octave,
+    pub(crate) octaves: Octaves,
     /// `None` if nothing needed it, or if there was no time for it.
     pub(crate) slow: Option<Snapshot>,
     pub(crate) fast: Option<Snapshot>,
@@ -38,19 +42,40 @@ pub(crate) struct Corrected {
 }
 
 impl Snapshot {
-    /// Returns what was alive of a subject.
-    pub(crate) fn level(&self, subject: &Subject) -> Tally {
-        let is_of = |stack: &FoldedStack| match subject {
-            Subject::Stack(own) => own == stack,
-            Subject::Site { frames, .. } => fold::site(stack) == *frames,
-            Subject::Resource(_) => false,
+    /// Returns what is alive of a finding beyond what was alive at the last rung.
+    pub(crate) fn beyond(&self, finding: &Finding) -> Tally {
+        let level = match finding.subject {
+            Subject::Resource(resource) => self.rung.resource(resource).unwrap_or_default(),
+            _ => self.sum(&finding.subject, |_| true),
         };
-        if let Subject::Resource(resource) = subject {
-            return self.rung.resource(*resource).unwrap_or_default();
-        }
-        let of = self.stacks.iter().filter(|(stack, _)| is_of(stack));
+        level.saturating_sub(finding.levels.last().copied().unwrap_or_default())
+    }
+
+    /// Returns what is alive of the objects of a stack or site that were born in a stretch.
+    fn born(&self, subject: &Subject, stretch: &Snapshot) -> Tally {
+        self.sum(subject, |generation| generation == stretch.generation)
+    }
+
+    /// Returns whether objects that were an octave old when a stretch began have gone since then:
+    /// half of them, or half as many as came in the stretch.
+    fn has_lost(&self, finding: &Finding, stretch: &Snapshot, came: Tally) -> bool {
+        let older = finding.survivors.split_last().map(|(_, older)| older);
+        let mut before = Tally::default();
+        let older = older.into_iter().flatten();
+        older.for_each(|octave| before += octave.alive);
+        let is_older = |generation| generation + RUNGS_PER_OCTAVE < stretch.generation;
+        let lost = before.saturating_sub(self.sum(&finding.subject, is_older));
+        lost.objects > 0 && 2 * lost.objects >= came.objects.min(before.objects)
+    }
+
+    fn sum(&self, subject: &Subject, wanted: impl Fn(usize) -> bool) -> Tally {
+        let of = self.stacks.iter();
+        let of = of.filter(|(stack, _)| subject.covers(stack));
+        let born = of
+            .flat_map(|(_, born)| born)
+            .filter(|(one, _)| wanted(**one));
         let mut sum = Tally::default();
-        of.for_each(|(_, level)| sum += *level);
+        born.for_each(|(_, alive)| sum += *alive);
         sum
     }
 }
@@ -78,10 +103,9 @@ impl Experiment {
                 }
                 Some(Told::Nothing) => {
                     finding.verdict = Verdict::Inconclusive;
-                    enough(self.octave.enough(finding));
+                    enough(self.octaves.enough(finding));
                     notes.push(format!(
-                        "{} grows so seldom that growth with time was not told from growth with \
-                         iterations",
+                        "{}: growth with time was not told from growth with iterations",
                         finding.name()
                     ));
                 }
@@ -102,35 +126,63 @@ impl Experiment {
 
     /// Returns what the experiment tells of a finding, and its rate with time.
     fn told(&self, finding: &Finding) -> (Option<Told>, Option<Clock>) {
-        let Some(slow) = &self.slow else {
-            return (self.octave.told_without(finding), None);
+        let Some(taken) = &self.slow else {
+            return (self.octaves.told_without(finding), None);
         };
-        let level = slow.level(&finding.subject);
-        let fast = self.fast.as_ref();
-        let fast = fast.map(|fast| (&fast.stretch, fast.level(&finding.subject)));
-        let told = self.octave.told(finding, &slow.stretch, level, fast);
-        let clock = self
-            .octave
-            .clock(finding, &slow.stretch, level, self.followed);
-        (told, Some(clock))
+        let (slow, fast) = match self.octaves.counts_births(finding) {
+            true => {
+                let after = self.fast.as_ref().unwrap_or(taken);
+                let came = |stretch: &Snapshot| after.born(&finding.subject, stretch);
+                if after.has_lost(finding, taken, came(taken)) {
+                    return (Some(Told::Nothing), None);
+                }
+                (came(taken), self.fast.as_ref().map(came))
+            }
+            false => {
+                let came = taken.beyond(finding);
+                let returned = |fast: &Snapshot| fast.beyond(finding).saturating_sub(came);
+                (came, self.fast.as_ref().map(returned))
+            }
+        };
+        let fast = self.fast.as_ref().zip(fast);
+        let fast = fast.map(|(fast, returned)| (&fast.stretch, returned));
+        let slow = (&taken.stretch, slow);
+        let told = self.octaves.told(finding, slow, fast);
+        (told, self.octaves.clock(finding, slow, self.followed))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use plimsoll_core::baseline::Baseline;
+    use plimsoll_core::dump::SampleInterval;
     use plimsoll_core::judge::{Observed, Policy, judge};
-    use plimsoll_core::ladder::{RUNGS_PER_OCTAVE, rung};
-    use plimsoll_core::report::Survivors;
-    use plimsoll_core::{Series, Tally};
+    use plimsoll_core::ladder::rung;
+    use plimsoll_core::report::Memory;
+    use plimsoll_core::{Rate, Resource, Series, to_f64};
     use std::time::Instant;
 
     use super::*;
 
-    /// How many objects are alive after so many seconds and iterations.
-    type World = fn(f64, f64) -> f64;
+    /// How many objects there are after so many seconds and iterations.
+    type Count = fn(f64, f64) -> f64;
 
-    const BOUNDED: &[(&str, World)] = &[
+    /// What grows in a simulated workload.
+    #[derive(Clone, Copy)]
+    enum World {
+        /// Objects of which so many are alive.
+        Alive(Count),
+        /// Objects of which so many have ever come to stay, and the newest, at most this many, are
+        /// alive. Beside them, each iteration allocates so many that go, of which some are alive.
+        Queue(Count, f64, f64),
+        /// Megabytes outside the allocator, give or take.
+        Outside(Count),
+    }
+
+    /// A time at which a dump is taken, and the iterations that are done by then.
+    type Dump = (Duration, u64);
+
+    const BOUNDED: &[(&str, Count)] = &[
         ("the 63 dates of a header table", |t, _| t.floor().min(63.0)),
         ("a window of 10 s", |t, _| t.floor().min(10.0)),
         ("a window of 60 s", |t, _| t.floor().min(60.0)),
@@ -159,7 +211,7 @@ mod tests {
         ("sessions of the last 90 s", |t, _| t.floor().min(90.0)),
     ];
 
-    const UNBOUNDED: &[(&str, f64, World)] = &[
+    const UNBOUNDED: &[(&str, f64, Count)] = &[
         ("something each second", 1.0, |t, _| t.floor()),
         ("something each 20 ms", 50.0, |t, _| (50.0 * t).floor()),
         ("three objects every 2 s", 1.5, |t, _| {
@@ -170,7 +222,7 @@ mod tests {
         }),
     ];
 
-    const LEAKS: &[(&str, f64, World)] = &[
+    const LEAKS: &[(&str, f64, Count)] = &[
         ("in each iteration", 1.0, |_, n| n),
         ("in each tenth", 0.1, |_, n| (n / 10.0).floor()),
         ("in each thousandth", 0.001, |_, n| (n / 1_000.0).floor()),
@@ -185,39 +237,94 @@ mod tests {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        clippy::cast_precision_loss,
         reason = "made-up numbers"
     )]
-    fn level(world: World, time: Duration, iterations: u64) -> Tally {
-        let objects = world(time.as_secs_f64(), iterations as f64) as u64;
-        Tally {
-            objects,
-            bytes: 64 * objects,
+    fn whole(number: f64) -> u64 {
+        number as u64
+    }
+
+    fn count(of: Count, (time, iterations): Dump) -> u64 {
+        whole(of(time.as_secs_f64(), to_f64(iterations)))
+    }
+
+    /// A number below another one, from which nobody can tell the next.
+    fn by_chance(seed: u64, below: u64) -> u64 {
+        (seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) % below
+    }
+
+    impl World {
+        /// Returns what is alive at the last of these dumps, by generation.
+        fn alive(self, dumps: &[Dump]) -> Vec<Tally> {
+            let last = *dumps.last().unwrap();
+            let generations: Vec<u64> = match self {
+                World::Alive(alive) | World::Outside(alive) => vec![count(alive, last)],
+                World::Queue(came, most, temporaries) => {
+                    let (mut before, all) = (0, count(came, last));
+                    let gone = all.saturating_sub(whole(most));
+                    let born = dumps.iter().map(|dump| {
+                        let after = count(came, *dump).max(gone);
+                        let stayed = after - std::mem::replace(&mut before, after).max(gone);
+                        let is_last = *dump == last && temporaries > 0.0;
+                        let in_flight = if is_last { by_chance(last.1, 40) } else { 0 };
+                        stayed + in_flight
+                    });
+                    born.collect()
+                }
+            };
+            let tally = |objects| match self {
+                World::Outside(_) => Tally {
+                    objects: 0,
+                    bytes: ((64 + objects) << 20) + by_chance(last.1, 40) * 4_096,
+                },
+                _ => Tally {
+                    objects,
+                    bytes: 64 * objects,
+                },
+            };
+            generations.into_iter().map(tally).collect()
+        }
+
+        /// Returns what a ladder with these rungs has observed.
+        fn observed(self, stack: &FoldedStack, dumps: &[Dump]) -> Observed {
+            let rungs = 0..dumps.len();
+            let alive: Vec<Vec<Tally>> = rungs.map(|at| self.alive(&dumps[..=at])).collect();
+            let levels = alive.iter().map(|of| of[0]).collect();
+            let mut observed = Observed {
+                iterations: dumps.iter().map(|(_, iterations)| *iterations).collect(),
+                ..Observed::default()
+            };
+            let (stack, levels) = match self {
+                World::Outside(_) => {
+                    let series = Series::new(levels);
+                    observed.resources.insert(Resource::Outside, series);
+                    return observed;
+                }
+                World::Alive(_) => (stack.clone(), Series::new(levels)),
+                World::Queue(came, _, temporaries) => {
+                    let mut series = Series::of_births(SampleInterval::default(), &alive);
+                    let (mut before, mut stayed) = (0, 0);
+                    for (generation, dump) in dumps.iter().enumerate() {
+                        let iterations = dump.1 - std::mem::replace(&mut before, dump.1);
+                        let after = count(came, *dump);
+                        let came = after - std::mem::replace(&mut stayed, after);
+                        let gone = whole(to_f64(iterations) * temporaries);
+                        series.add_allocated(generation, came + gone);
+                    }
+                    (stack.clone(), series)
+                }
+            };
+            observed.stacks.insert(stack, levels);
+            observed
         }
     }
 
-    fn finding(world: World, each: Duration, budget: Duration) -> Option<Finding> {
-        finding_with(world, each, budget, &[])
-    }
-
     /// Takes a ladder whose iterations take so long, and the experiment at its top.
-    fn finding_with(
-        world: World,
-        each: Duration,
-        budget: Duration,
-        survivors: &[Survivors],
-    ) -> Option<Finding> {
+    fn finding(world: World, each: Duration, budget: Duration) -> Option<Finding> {
         let stack = FoldedStack(vec!["a".to_owned(), "b".to_owned()]);
         let start = Instant::now();
         let at = |iterations: u64| each * u32::try_from(iterations).unwrap();
-        let (mut iterations, mut accused_at): (Vec<u64>, Option<usize>) = Default::default();
-        let findings = loop {
-            let levels = iterations.iter().map(|n| level(world, at(*n), *n));
-            let observed = Observed {
-                stacks: BTreeMap::from([(stack.clone(), Series::new(levels.collect()))]),
-                iterations: iterations.clone(),
-                ..Observed::default()
-            };
+        let (mut dumps, mut accused_at): (Vec<Dump>, Option<usize>) = Default::default();
+        let (observed, mut findings) = loop {
             let policy = Policy {
                 at_top: true,
                 accuse_from: 1_600,
@@ -227,56 +334,53 @@ mod tests {
                 outside: None,
                 today: None,
             };
-            let next = at(rung(iterations.len()));
-            let on_trial = accused_at.is_some_and(|at| iterations.len() < at + RUNGS_PER_OCTAVE);
-            if next > budget && !on_trial {
+            let next = rung(dumps.len());
+            let on_trial = accused_at.is_some_and(|at| dumps.len() < at + RUNGS_PER_OCTAVE);
+            if at(next) > budget && !on_trial {
+                let observed = world.observed(&stack, &dumps);
                 let judged = judge(&observed, &Baseline::default(), &policy);
                 if judged.verdict != Verdict::Regressed || accused_at.is_some() {
-                    break judged.findings;
+                    break (observed, judged.findings);
                 }
-                accused_at = Some(iterations.len());
+                accused_at = Some(dumps.len());
             }
-            iterations.push(rung(iterations.len()));
+            dumps.push((at(next), next));
         };
-        let mut findings = findings;
-        for finding in &mut findings {
-            finding.survivors = survivors.to_vec();
-        }
-        let rung = |iterations| Rung {
-            iterations,
-            ..Rung::default()
-        };
-        let rungs: Vec<Rung> = iterations.iter().map(|n| rung(*n)).collect();
-        let reached: Vec<Instant> = iterations.iter().map(|n| start + at(*n)).collect();
-        let octave = Octave::last(&rungs, &reached)?;
-        let (mut done, mut now) = (*iterations.last()?, at(*iterations.last()?));
+        let reached: Vec<Instant> = dumps.iter().map(|(time, _)| start + *time).collect();
+        let octaves = Octaves::last(&reached, &observed, &findings)?;
         let mut run = |stretch: Stretch| {
-            done += stretch.iterations;
-            now += stretch
-                .time
-                .max(each * u32::try_from(stretch.iterations).unwrap());
-            let snapshot = Snapshot {
+            let (now, done) = *dumps.last().unwrap();
+            let least = each * u32::try_from(stretch.iterations).unwrap();
+            dumps.push((now + stretch.time.max(least), done + stretch.iterations));
+            let alive = world.alive(&dumps);
+            Snapshot {
                 stretch,
-                stacks: BTreeMap::from([(stack.clone(), level(world, now, done))]),
-                rung: rung(done),
-            };
-            (snapshot, now)
+                generation: dumps.len() - 1,
+                rung: Rung {
+                    memory: Some(Memory {
+                        outside: Some(alive[0].bytes),
+                        ..Memory::default()
+                    }),
+                    ..rung_at(done)
+                },
+                stacks: BTreeMap::from([(stack.clone(), alive.into_iter().enumerate().collect())]),
+            }
         };
-        let slow = octave.slow(&findings, budget).map(&mut run);
-        let followed = slow.as_ref().map_or(Duration::ZERO, |(_, now)| *now);
-        let slow = slow.map(|(snapshot, _)| snapshot);
-        let stands = findings.iter().filter(|one| {
+        let slow = octaves.slow(&findings, budget).map(&mut run);
+        let needs_fast = findings.iter().filter(|one| {
             let slow = slow.as_ref();
-            slow.is_some_and(|slow| {
-                octave.stands_still(one, &slow.stretch, slow.level(&one.subject))
-            })
+            slow.is_some_and(|slow| octaves.needs_fast(one, &slow.stretch, slow.beyond(one)))
         });
-        let fast = octave.fast(stands, budget / 2).map(run);
+        let fast = octaves.fast(needs_fast, budget / 2).map(run);
+        let followed = at(*observed.iterations.last()?);
         let experiment = Experiment {
-            octave,
+            octaves,
+            followed: followed
+                + slow
+                    .as_ref()
+                    .map_or(Duration::ZERO, |slow| slow.stretch.time),
             slow,
-            fast: fast.map(|(snapshot, _)| snapshot),
-            followed,
+            fast,
         };
         experiment.correct(&mut findings);
         findings
@@ -284,24 +388,83 @@ mod tests {
             .find(|one| one.verdict > Verdict::Within)
     }
 
+    fn rung_at(iterations: u64) -> Rung {
+        Rung {
+            iterations,
+            ..Rung::default()
+        }
+    }
+
     fn paces() -> impl Iterator<Item = Duration> {
-        [30, 100, 700, 2_000, 5_000]
+        [30, 100, 325, 700, 1_122, 2_000, 5_000]
             .into_iter()
             .map(Duration::from_micros)
     }
 
     const SHORT: Duration = Duration::from_secs(10);
     const LONG: Duration = Duration::from_secs(180);
+    const BUDGETS: [Duration; 3] = [SHORT, Duration::from_secs(47), LONG];
+
+    const QUEUES: &[(&str, f64, Count)] = &[
+        ("a window of 10 s", 10.0, |t, _| t.floor()),
+        ("a window of 60 s", 60.0, |t, _| t.floor()),
+        ("a window of 60 s, ten a second", 600.0, |t, _| {
+            (10.0 * t).floor()
+        }),
+        ("three at once, of the last 21 s", 63.0, |t, _| {
+            3.0 * t.floor()
+        }),
+        ("the last 63 dates", 63.0, |t, _| t.floor()),
+    ];
+
+    /// The same growth in other kinds of memory.
+    #[derive(Clone, Copy, Debug)]
+    enum Kind {
+        Alone,
+        BesideWhatGoes,
+        Outside,
+    }
+
+    const KINDS: [Kind; 3] = [Kind::Alone, Kind::BesideWhatGoes, Kind::Outside];
+
+    impl Kind {
+        fn world(self, came: Count) -> World {
+            match self {
+                Kind::Alone => World::Alive(came),
+                Kind::BesideWhatGoes => World::Queue(came, f64::INFINITY, 3.0),
+                Kind::Outside => World::Outside(came),
+            }
+        }
+
+        fn count(self, rate: Rate) -> f64 {
+            match self {
+                Kind::Alone | Kind::BesideWhatGoes => rate.objects,
+                Kind::Outside => rate.bytes / to_f64(1 << 20),
+            }
+        }
+    }
+
+    /// Returns whether what the clock bounds is regressed.
+    fn is_regressed(world: World, each: Duration, budget: Duration) -> bool {
+        let found = finding(world, each, budget);
+        found.is_some_and(|one| one.verdict == Verdict::Regressed)
+    }
 
     #[test]
     fn nothing_that_the_clock_bounds_is_regressed() {
-        for (name, world) in BOUNDED {
-            for each in paces() {
-                for budget in [SHORT, LONG] {
-                    let found = finding(*world, each, budget);
-                    let verdict = found.as_ref().map(|one| one.verdict);
-                    let is_regressed = verdict == Some(Verdict::Regressed);
-                    assert!(!is_regressed, "{name}, {each:?}, {budget:?}: {found:#?}");
+        for each in paces() {
+            for budget in BUDGETS {
+                for (name, alive) in BOUNDED {
+                    let worlds = [World::Alive(*alive), World::Outside(*alive)];
+                    for (world, of) in worlds.into_iter().zip(["heap", "outside"]) {
+                        let is_regressed = is_regressed(world, each, budget);
+                        assert!(!is_regressed, "{name}, {of}, {each:?}, {budget:?}");
+                    }
+                }
+                for (name, most, came) in QUEUES {
+                    let world = World::Queue(*came, *most, 3.0);
+                    let is_regressed = is_regressed(world, each, budget);
+                    assert!(!is_regressed, "{name}, {each:?}, {budget:?}");
                 }
             }
         }
@@ -309,24 +472,29 @@ mod tests {
 
     #[test]
     fn unbounded_growth_with_time_is_named_with_its_rate_and_ends_up_red() {
-        for (name, per_second, world) in UNBOUNDED {
+        for (name, per_second, came) in UNBOUNDED {
             for each in paces() {
                 for (budget, verdict) in
                     [(SHORT, Verdict::Inconclusive), (LONG, Verdict::Regressed)]
                 {
-                    let found = finding(*world, each, budget);
-                    // Less than the threshold asks for may not be found, whether it ends or not.
-                    let is_small = per_second * each.as_secs_f64() < 1e-3
-                        || per_second * budget.as_secs_f64() < 30.0;
-                    let is_red = |one: &Finding| one.verdict == Verdict::Regressed;
-                    let Some(found) = found.filter(|one| is_red(one) || one.clock.is_some()) else {
-                        assert!(is_small, "{name}, {each:?}, {budget:?}");
-                        continue;
-                    };
-                    assert_eq!(found.verdict, verdict, "{name}, {each:?}, {budget:?}");
-                    let clock = found.clock.map(|clock| clock.per_second.objects);
-                    let is_near = |rate: f64| (0.8..1.2).contains(&(rate / per_second));
-                    assert!(clock.is_some_and(is_near), "{name}, {each:?}: {clock:?}");
+                    for of in KINDS {
+                        let found = finding(of.world(*came), each, budget);
+                        let at = format!("{name}, {of:?}, {each:?}, {budget:?}");
+                        // Less than the threshold asks for may not be found, whether it ends or
+                        // not.
+                        let is_small = per_second * each.as_secs_f64() < 1e-3
+                            || per_second * budget.as_secs_f64() < 30.0;
+                        let is_red = |one: &Finding| one.verdict == Verdict::Regressed;
+                        let Some(found) = found.filter(|one| is_red(one) || one.clock.is_some())
+                        else {
+                            assert!(is_small, "{at}");
+                            continue;
+                        };
+                        assert_eq!(found.verdict, verdict, "{at}");
+                        let clock = found.clock.map(|clock| of.count(clock.per_second));
+                        let is_near = |rate: f64| (0.8..1.2).contains(&(rate / per_second));
+                        assert!(clock.is_some_and(is_near), "{at}: {clock:?}");
+                    }
                 }
             }
         }
@@ -334,40 +502,32 @@ mod tests {
 
     #[test]
     fn a_leak_stays_one() {
-        for (name, rate, world) in LEAKS {
+        for (name, rate, came) in LEAKS {
             for each in paces() {
-                for budget in [SHORT, LONG] {
-                    let found = finding(*world, each, budget);
-                    let told = found.map(|one| (one.verdict, one.clock));
+                for budget in BUDGETS {
                     // A ladder that is too short for the threshold has a coarser one.
-                    let events = rate * budget.as_secs_f64() / each.as_secs_f64();
-                    if events > 50.0 {
-                        let at = format!("{name}, {each:?}, {budget:?}");
+                    if rate * budget.as_secs_f64() / each.as_secs_f64() < 50.0 {
+                        continue;
+                    }
+                    for of in KINDS {
+                        let found = finding(of.world(*came), each, budget);
+                        let told = found.map(|one| (one.verdict, one.clock));
+                        let at = format!("{name}, {of:?}, {each:?}, {budget:?}");
                         assert_eq!(told, Some((Verdict::Regressed, None)), "{at}");
                     }
                 }
             }
         }
     }
-    /// A few temporaries beside what stays are no churn, in which chance would hide an experiment.
+
+    /// A few temporaries beside what stays do not hide an experiment.
     #[test]
     fn what_hardly_ever_goes_is_told() {
-        let told = |allocated| {
-            let octave = |alive| Survivors {
-                from: 0,
-                to: 0,
-                allocated: Some(allocated),
-                alive: Tally {
-                    objects: alive,
-                    bytes: 0,
-                },
-            };
-            let survivors = [octave(5), octave(10)];
-            let world: World = |t, _| t.floor();
-            let found = finding_with(world, Duration::from_micros(500), SHORT, &survivors);
-            found.map(|one| (one.verdict, one.clock.is_some()))
-        };
-        assert_eq!(told(10), Some((Verdict::Inconclusive, true)));
-        assert_eq!(told(1_000), Some((Verdict::Regressed, false)));
+        for temporaries in [1e-4, 1e-2, 1.0, 100.0] {
+            let world = World::Queue(|t, _| (5.0 * t).floor(), f64::INFINITY, temporaries);
+            let found = finding(world, Duration::from_micros(500), SHORT);
+            let told = found.map(|one| (one.verdict, one.clock.is_some()));
+            assert_eq!(told, Some((Verdict::Inconclusive, true)), "{temporaries}");
+        }
     }
 }

@@ -11,7 +11,7 @@ use plimsoll_core::judge::Observed;
 use plimsoll_core::ladder::{RUNGS_PER_OCTAVE, RUNGS_TO_RISE};
 use plimsoll_core::outside::{GrownMappings, Kinds, Mapped};
 use plimsoll_core::report::{Check, CheckOutcome, Completeness, Memory, Rung};
-use plimsoll_core::{Avma, FoldedStack, Resource, Series, SymbolTable, Tally, birth};
+use plimsoll_core::{Avma, FoldedStack, Resource, Series, SymbolTable, Tally, birth, to_f64};
 use plimsoll_symbols::MappedFile;
 
 use super::observe;
@@ -370,20 +370,25 @@ impl Profile {
         (observed, sources)
     }
 
-    /// Returns what a dump after the ladder has on the stacks that were looked up, by folded stack.
+    /// Returns what a dump after the ladder has on the stacks that were looked up, by folded stack
+    /// and generation. All is in generation 0 if births are not known.
     pub(crate) fn fold(
         &self,
         dump: &HeapDump,
         normalization: &Normalization,
-    ) -> BTreeMap<FoldedStack, Tally> {
+    ) -> BTreeMap<FoldedStack, BTreeMap<usize, Tally>> {
         let folder = Folder::new(&self.symbols, normalization);
-        let is_known = |stack: &[Avma]| stack.iter().all(|one| self.looked_up.contains(one));
-        let mut levels: BTreeMap<FoldedStack, Tally> = BTreeMap::new();
-        for record in dump.records().filter(|one| is_known(one.stack)) {
-            let live = record.counts.inuse;
-            *levels.entry(folder.fold(record.stack).stack).or_default() += live;
+        let mut alive: BTreeMap<FoldedStack, BTreeMap<usize, Tally>> = BTreeMap::new();
+        for record in dump.records() {
+            let (stack, generation) = birth::split(record.stack);
+            let is_known = stack.iter().all(|one| self.looked_up.contains(one));
+            if is_known && record.counts.inuse != Tally::default() {
+                let of = alive.entry(folder.fold(stack).stack).or_default();
+                let level = self.plan.interval().level(record.counts.inuse);
+                *of.entry(generation.unwrap_or(0)).or_default() += level.tally;
+            }
         }
-        levels
+        alive
     }
 
     /// Returns the source files of the frames that were looked up.
@@ -493,11 +498,6 @@ impl Profile {
                 && to_f64(gained) > to_f64(CACHED_PER_THREAD * threads) + by_chance,
         })
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "sizes and counts of a process")]
-fn to_f64(value: u64) -> f64 {
-    value as f64
 }
 
 /// Returns the files that the subject has mapped.

@@ -60,6 +60,22 @@ fn by_the_clock() -> Scenario {
     })
 }
 
+/// Keeps one object in ten milliseconds of those that each iteration makes.
+fn by_the_clock_beside_what_goes() -> Scenario {
+    Scenario::new("by_the_clock_beside_what_goes", || {
+        let started = Instant::now();
+        let mut kept = Vec::with_capacity(10_000);
+        move |_i: u64| {
+            let made = black_box(vec![1_u8; 48]);
+            if (kept.len() as u128) < started.elapsed().as_millis() / 10 {
+                kept.push(made);
+            }
+            let until = Instant::now() + Duration::from_micros(20);
+            while Instant::now() < until {}
+        }
+    })
+}
+
 /// Keeps an object every twenty milliseconds, in a thread of its own.
 fn ticks() -> Scenario {
     Scenario::new("ticks", || {
@@ -455,9 +471,11 @@ plimsoll::main!(
     Scenario::new("allocates_much", || allocates_much),
     keeps_deep_down(),
     by_the_clock(),
+    by_the_clock_beside_what_goes(),
     ticks(),
     no_descriptor_left(),
     Scenario::new("maps_pages", || maps::maps_pages),
+    Scenario::new("maps_by_the_clock", maps::maps_by_the_clock),
     Scenario::new("maps_shared", || maps::maps_shared),
     Scenario::new("maps_memfd", || maps::maps_memfd),
     Scenario::new("maps_file", || maps::maps_file),

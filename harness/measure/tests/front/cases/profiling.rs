@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use plimsoll_core::birth;
 use plimsoll_core::dump::HeapDump;
+use plimsoll_core::growth::Unit;
 use plimsoll_core::judge::Verdict::{Broken, Failed, Inconclusive, Regressed, Within};
 use plimsoll_core::ladder;
 use plimsoll_core::layout::rung_file;
@@ -167,27 +168,38 @@ pub(super) fn threads_that_end_before_a_sample_are_told() {
 /// On a machine whose pace changes, what comes with time may be no line over iterations. Then it is
 /// no leak, and no clock either.
 pub(super) fn a_clock_is_told_from_a_leak() {
-    let measured = |scenario: &str| {
+    let measured = |scenario: &str, set: &str| {
         let project = Project::new(&format!("clock_{scenario}"));
-        let run = project.exact(scenario, "BUDGET=1500ms MAX_ITERATIONS=10000000");
+        let set = format!("BUDGET=1500ms MAX_ITERATIONS=10000000 {set}");
+        let run = project.exact(scenario, &set);
         (project.report(scenario), run.text)
     };
-    for (scenario, per_second) in [("by_the_clock", 100.0), ("ticks", 50.0)] {
+    let sampled = "SAMPLE_INTERVAL=64";
+    for (scenario, set, per_second) in [
+        ("by_the_clock", "", 100.0),
+        ("by_the_clock", sampled, 100.0),
+        ("by_the_clock_beside_what_goes", "", 100.0),
+        ("maps_by_the_clock", "", 100.0),
+        ("ticks", "", 50.0),
+    ] {
         let clock = (0..5).find_map(|_| {
-            let (report, text) = measured(scenario);
+            let (report, text) = measured(scenario, set);
             let clock = report.findings.first()?.clock?;
             Some((clock, report, text))
         });
         let (clock, report, text) = clock.unwrap();
         assert_eq!(report.verdict, Inconclusive, "{text}");
-        let found = clock.per_second.objects;
-        assert!((0.5..1.1).contains(&(found / per_second)), "{text}");
+        let found = match report.findings[0].subject.unit() {
+            Some(Unit::Bytes) => clock.per_second.bytes / f64::from(1 << 20),
+            _ => clock.per_second.objects,
+        };
+        assert!((0.5..1.2).contains(&(found / per_second)), "{text}");
         assert!(clock.followed < 60, "{text}");
         let enough = report.enough.unwrap();
         assert_eq!((&*enough.key, &*enough.value), ("budget", "3m"));
     }
-    for scenario in ["leak", "slow_leak"] {
-        let (report, text) = measured(scenario);
+    for (scenario, set) in [("leak", ""), ("leak", sampled), ("slow_leak", "")] {
+        let (report, text) = measured(scenario, set);
         assert_eq!(report.verdict, Regressed, "{text}");
         assert!(report.findings.iter().all(|one| one.clock.is_none()));
     }
