@@ -56,11 +56,9 @@ words!(Law {
     Fluctuating = "fluctuating",
 });
 
-/// Converts a count. Counts of a heap are far below 2^53, where a conversion becomes inexact.
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "counts of a heap are below 2^53"
-)]
+/// Converts a count. Above 2^53 it is rounded, as Perl does for jeprof; counts of a heap are far
+/// below.
+#[expect(clippy::cast_precision_loss, reason = "the rounding that is wanted")]
 pub fn to_f64(count: u64) -> f64 {
     count as f64
 }

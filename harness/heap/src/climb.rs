@@ -10,6 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use plimsoll_core::ladder::rung;
 use plimsoll_core::report::units::{count, plural};
+use plimsoll_core::to_f64;
 use plimsoll_desk::progress::about;
 use plimsoll_desk::status::{ExitStatus, Refused};
 use plimsoll_profile::Profile;
@@ -406,9 +407,8 @@ enum Step {
     End,
 }
 
-#[expect(clippy::cast_precision_loss, reason = "for a time to wait")]
 fn ratio(part: u64, of: u64) -> f64 {
-    part as f64 / of as f64
+    to_f64(part) / to_f64(of)
 }
 
 fn is_word(char: char) -> bool {

@@ -12,7 +12,7 @@ use plimsoll_core::dump::{Estimate, SampleInterval};
 use plimsoll_core::growth::{FEWEST_DUMPS, GoesOn, Trend, Unit};
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::units::{count, plural, signed_objects};
-use plimsoll_core::{Alive, Law, Tally};
+use plimsoll_core::{Alive, Law, Tally, to_f64};
 use plimsoll_profile::{Measure, NameId, Names, Values};
 use plimsoll_text::escape;
 use serde_json::{Value, json};
@@ -598,12 +598,8 @@ impl<'a> Series<'a> {
             })
         };
         let dumps = self.paths.iter().zip(&self.at);
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "milliseconds, and numbers of dumps"
-        )]
         let dumps =
-            dumps.map(|(name, at)| json!({ "name": name, "at": *at as f64 / self.per.scale }));
+            dumps.map(|(name, at)| json!({ "name": name, "at": to_f64(*at) / self.per.scale }));
         let mut whole = json!({
             "version": VERSION,
             "plimsoll": env!("CARGO_PKG_VERSION"),

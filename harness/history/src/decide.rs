@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_core::judge::{BYTES_PER_OBJECT, OBJECTS_AT_TOP};
 use plimsoll_core::report::{Compared, Finding, Report, StackGrowth, Standing, Subject};
-use plimsoll_core::{FoldedStack, Law, Rate, Resource};
+use plimsoll_core::{FoldedStack, Law, Rate, Resource, to_f64};
 use serde::{Deserialize, Serialize};
 
 /// How many leaf-most frames must be equal for stacks to be one group, whatever their callers.
@@ -157,11 +157,9 @@ impl Climb {
         let (Some(before), Some(after)) = (at(compared.before), at(compared.after)) else {
             return;
         };
-        #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
-        let per_iteration = |before: u64, after: u64| {
-            (after as f64 - before as f64)
-                / compared.after.saturating_sub(compared.before).max(1) as f64
-        };
+        let iterations = compared.after.saturating_sub(compared.before).max(1);
+        let per_iteration =
+            |before: u64, after: u64| (to_f64(after) - to_f64(before)) / to_f64(iterations);
         for resource in Resource::ALL {
             let levels = before.resource(resource).zip(after.resource(resource));
             let Some((before, after)) = levels else {
@@ -217,8 +215,7 @@ impl Climb {
 
     /// Returns the smallest growth that can be told from none.
     fn visible(&self) -> Rate {
-        #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
-        let objects = OBJECTS_AT_TOP as f64 / self.iterations.max(1) as f64;
+        let objects = to_f64(OBJECTS_AT_TOP) / to_f64(self.iterations.max(1));
         Rate {
             objects,
             bytes: objects * BYTES_PER_OBJECT,

@@ -3,7 +3,7 @@ use std::fmt;
 
 use foldhash::fast::RandomState;
 use plimsoll_core::dump::{Estimate, SampleInterval};
-use plimsoll_core::{Avma, Counts, SourceFrame, Tally};
+use plimsoll_core::{Avma, Counts, SourceFrame, Tally, to_f64};
 
 /// A heap profile: stacks of locations, with the counts of each stack.
 ///
@@ -288,11 +288,11 @@ impl Profile {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "as jeprof has it, above 2^53")]
+/// As jeprof has it, above 2^53 too.
 fn as_printed(tally: Tally) -> Estimate {
     Estimate {
-        objects: tally.objects as f64,
-        bytes: tally.bytes as f64,
+        objects: to_f64(tally.objects),
+        bytes: to_f64(tally.bytes),
     }
 }
 

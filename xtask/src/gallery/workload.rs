@@ -21,7 +21,7 @@ use plimsoll_core::report::{
     Check, CheckOutcome, Compared, Completeness, Failure, LadderEnd, Memory, Report, Run, Rung,
     StackGrowth, Subject,
 };
-use plimsoll_core::{FoldedStack, Frame, Rate, Resource, Series, Tally};
+use plimsoll_core::{FoldedStack, Frame, Rate, Resource, Series, Tally, to_f64};
 use plimsoll_text::hash::fnv;
 
 use crate::sample;
@@ -201,7 +201,7 @@ impl Workload {
     fn observed(&self, iterations: &[u64]) -> Observed {
         let levels = |first: u64, per: f64| {
             let levels = iterations.iter();
-            levels.map(move |at| first + whole(per * float(*at)))
+            levels.map(move |at| first + whole(per * to_f64(*at)))
         };
         let counted = |first, per| {
             let level = |objects| Tally { objects, bytes: 0 };
@@ -332,8 +332,8 @@ fn series(keeps: Keeps, size: u64, iterations: &[u64], interval: SampleInterval)
 /// Returns the objects that a stack allocates between two rungs.
 fn born(keeps: Keeps, iterations: &[u64], generation: usize) -> u64 {
     let until = |generation: usize| match keeps {
-        Keeps::All(per) | Keeps::Share(per, _) => whole(per * float(iterations[generation])),
-        Keeps::UpTo(per, most) => whole(per * float(iterations[generation])).min(most),
+        Keeps::All(per) | Keeps::Share(per, _) => whole(per * to_f64(iterations[generation])),
+        Keeps::UpTo(per, most) => whole(per * to_f64(iterations[generation])).min(most),
         Keeps::Recent(_) => 3 * iterations[generation],
         Keeps::List(per) => u64::from(capacity(per, iterations[generation]).ilog2()),
     };
@@ -345,7 +345,7 @@ fn alive_of(keeps: Keeps, size: u64, iterations: &[u64], at: usize, generation: 
     let objects = match keeps {
         Keeps::All(_) | Keeps::UpTo(..) => born,
         Keeps::Share(_, share) => {
-            let stay = whole(share * float(born));
+            let stay = whole(share * to_f64(born));
             let recent = if generation == at { 64 } else { 0 };
             (stay + recent).min(born)
         }
@@ -373,7 +373,7 @@ fn alive_of(keeps: Keeps, size: u64, iterations: &[u64], at: usize, generation: 
 
 /// Returns the capacity of a list that doubles.
 fn capacity(per: f64, iterations: u64) -> u64 {
-    whole(per * float(iterations)).max(2).next_power_of_two()
+    whole(per * to_f64(iterations)).max(2).next_power_of_two()
 }
 
 /// Returns what a sampler would see of the objects of one generation: about their share, and
@@ -382,10 +382,10 @@ fn sampled(alive: Tally, generation: usize, interval: SampleInterval) -> Tally {
     let Some(size) = alive.bytes.checked_div(alive.objects) else {
         return alive;
     };
-    let probability = interval.probability(float(size));
-    let expected = float(alive.objects) * probability;
+    let probability = interval.probability(to_f64(size));
+    let expected = to_f64(alive.objects) * probability;
     let spread = (expected * (1.0 - probability)).sqrt();
-    let draw = float(fnv(&(generation + 7).to_le_bytes()) % 2_001) / 1_000.0 - 1.0;
+    let draw = to_f64(fnv(&(generation + 7).to_le_bytes()) % 2_001) / 1_000.0 - 1.0;
     let objects = whole((expected + draw * spread).round()).min(alive.objects);
     Tally {
         objects,
@@ -407,10 +407,6 @@ fn growth(iterations: &[u64], observed: &Observed, before: usize) -> Vec<StackGr
         })
     };
     observed.stacks.iter().filter_map(change).collect()
-}
-
-fn float(n: u64) -> f64 {
-    n as f64
 }
 
 #[expect(

@@ -2,7 +2,7 @@
 
 use plimsoll_core::baseline::AllowanceSubject;
 use plimsoll_core::report::units::{bytes, give_or_take, plural};
-use plimsoll_core::{Per, Rate};
+use plimsoll_core::{Per, Rate, to_f64};
 
 use super::rules::{Level, Problem};
 use super::shelf::{Content, Entry, Filed, Shelf};
@@ -65,8 +65,7 @@ fn title(file: &Filed, content: &Content) -> String {
     let measured = content.measured.as_ref().map(|measured| {
         let sampled = match measured.sample_interval {
             0 | 1 => "exact".to_owned(),
-            #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
-            interval => format!("sampled every {}", bytes(interval as f64)),
+            interval => format!("sampled every {}", bytes(to_f64(interval))),
         };
         let iterations = measured.per.count(measured.iterations);
         let profile = match measured.profile.as_str() {

@@ -2,7 +2,7 @@ use std::fmt;
 use std::num::NonZeroU64;
 use std::ops::AddAssign;
 
-use crate::Tally;
+use crate::{Tally, to_f64};
 
 /// The mean number of bytes between two samples, as in the first line of a dump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -53,7 +53,7 @@ impl SampleInterval {
     /// interval. Z is taken to be the mean size of the stack's objects, so estimate stack by
     /// stack, then sum. Zero objects stay zero, where jeprof's ratio would be 0/0.
     pub fn unbias(self, sampled: Tally) -> Estimate {
-        self.estimate(count(sampled.objects), count(sampled.bytes))
+        self.estimate(to_f64(sampled.objects), to_f64(sampled.bytes))
     }
 
     /// Returns the probability that an object of so many bytes is sampled: 1 − exp(−Z/R), or 1
@@ -62,7 +62,7 @@ impl SampleInterval {
         if self.is_exact() {
             return 1.0;
         }
-        -(-size.max(0.0) / count(self.bytes())).exp_m1()
+        -(-size.max(0.0) / to_f64(self.bytes())).exp_m1()
     }
 
     /// The same as [`unbias`](Self::unbias), but rounded, and with the variance of the
@@ -80,8 +80,8 @@ impl SampleInterval {
             };
         }
         let Estimate { objects, bytes } = self.unbias(sampled);
-        let sampled_objects = count(sampled.objects);
-        let size = count(sampled.bytes) / sampled_objects;
+        let sampled_objects = to_f64(sampled.objects);
+        let size = to_f64(sampled.bytes) / sampled_objects;
         let p = self.probability(size).max(f64::MIN_POSITIVE);
         let (objects, bytes) = (objects.round(), bytes.round());
         Level {
@@ -99,7 +99,7 @@ impl SampleInterval {
                 bytes: bytes.max(0.0),
             };
         }
-        let ratio = bytes / objects / count(self.bytes());
+        let ratio = bytes / objects / to_f64(self.bytes());
         let seen = 1.0 - (-ratio).exp();
         // Below 1e-16 the subtraction loses the probability, which equals the ratio there.
         let scale = if seen > 0.0 { 1.0 / seen } else { 1.0 / ratio };
@@ -144,9 +144,4 @@ impl AddAssign for Estimate {
         self.objects += other.objects;
         self.bytes += other.bytes;
     }
-}
-
-/// Converts a count. It rounds above 2^53, as Perl does for jeprof.
-pub(super) fn count(count: u64) -> f64 {
-    count as f64
 }

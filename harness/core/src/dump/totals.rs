@@ -1,7 +1,7 @@
 //! Checks that the counts of the process in a dump match its stacks.
 
-use super::interval::{Estimate, SampleInterval, count};
-use crate::{Counts, Tally};
+use super::interval::{Estimate, SampleInterval};
+use crate::{Counts, Tally, to_f64};
 
 /// The counts of the process, and what the stacks add up to so far. The page of [`crate::dump`]
 /// says what jemalloc guarantees of them.
@@ -96,7 +96,7 @@ impl Range {
     /// with both integers. The estimate of the objects rises with the objects and falls with
     /// the bytes.
     fn of(interval: SampleInterval, printed: Tally) -> Range {
-        let (objects, bytes) = (count(printed.objects), count(printed.bytes));
+        let (objects, bytes) = (to_f64(printed.objects), to_f64(printed.bytes));
         if printed.objects == 0 && printed.bytes == 0 {
             return Range::default();
         }

@@ -10,9 +10,9 @@ use std::io;
 
 use super::Report;
 use super::units::{bytes, count, give_or_take, signed_bytes};
-use crate::Rate;
 pub use crate::flamegraph::{FlamegraphError, Theme};
 use crate::flamegraph::{Picture, Tower, draw, names, nothing, shown};
+use crate::{Rate, to_f64};
 use plimsoll_text::escape::cut_middle;
 
 const WIDTH: usize = 1200;
@@ -121,16 +121,8 @@ fn iterations_per_unit(report: &Report) -> u64 {
     let total: f64 = rates(report).map(|(_, rate)| rate.abs()).sum();
     [1, 1_000, 1_000_000, 1_000_000_000]
         .into_iter()
-        .find(|&per| total * approximate(per) >= 10_000.0)
+        .find(|&per| total * to_f64(per) >= 10_000.0)
         .unwrap_or(1_000_000_000_000)
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "powers of ten and widths of frames"
-)]
-fn approximate(n: u64) -> f64 {
-    n as f64
 }
 
 /// Returns what is drawn: towers, names and bytes, in the order of the first two.
@@ -144,7 +136,7 @@ fn stacks(report: &Report, per: u64, most_frames: usize) -> Vec<(Tower, Vec<Stri
                 true => Tower::Grew,
                 false => Tower::Shrank,
             };
-            let bytes = (rate.abs() * approximate(per)).round().min(MAX_BYTES);
+            let bytes = (rate.abs() * to_f64(per)).round().min(MAX_BYTES);
             #[expect(clippy::cast_possible_truncation, reason = "cut to the range above")]
             #[expect(clippy::cast_sign_loss, reason = "an absolute value")]
             let bytes = bytes as u64;

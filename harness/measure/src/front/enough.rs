@@ -6,6 +6,7 @@ use std::time::Duration;
 use plimsoll_core::judge::{self, Verdict};
 use plimsoll_core::ladder::{RUNGS_PER_OCTAVE, rung};
 use plimsoll_core::report::{BuilderSetting, LadderEnd, Report, units};
+use plimsoll_core::to_f64;
 
 use super::climb::Climb;
 use super::policy::{Enough, Terms};
@@ -138,8 +139,7 @@ fn for_the_default(
 
 /// Returns so many times the iterations of the report, and some to spare.
 fn times(report: &Report, short_by: f64) -> Option<u64> {
-    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-    let iterations = SPARE * report.iterations() as f64 * short_by;
+    let iterations = SPARE * to_f64(report.iterations()) * short_by;
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

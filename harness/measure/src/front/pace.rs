@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use plimsoll_core::ladder::RUNGS_PER_OCTAVE;
+use plimsoll_core::to_f64;
 
 /// How long a number of iterations took.
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,8 +40,7 @@ impl Pace {
     }
 
     pub(crate) fn note(&mut self, iterations: u64, took: Took) {
-        #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-        let each = |time: Duration| time.as_secs_f64() / iterations as f64;
+        let each = |time: Duration| time.as_secs_f64() / to_f64(iterations);
         self.recent.push((each(took.all), each(took.ran())));
         if self.recent.len() > RUNGS_PER_OCTAVE {
             self.recent.remove(0);
@@ -56,8 +56,7 @@ impl Pace {
     pub(crate) fn until(&self, iterations: u64) -> Option<Duration> {
         let paces = self.recent.iter().map(|(_, ran)| *ran);
         let fastest = paces.reduce(f64::min)?;
-        #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-        let seconds = fastest * iterations.saturating_sub(self.done) as f64;
+        let seconds = fastest * to_f64(iterations.saturating_sub(self.done));
         let ahead = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
         Some(self.elapsed.saturating_add(ahead))
     }
@@ -66,8 +65,7 @@ impl Pace {
     pub(crate) fn predict(&self, iterations: u64) -> Duration {
         let paces = self.recent.iter().map(|(all, _)| *all);
         let slowest = paces.fold(0.0, f64::max);
-        #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-        let seconds = slowest * iterations as f64;
+        let seconds = slowest * to_f64(iterations);
         Duration::try_from_secs_f64(seconds)
             .unwrap_or(Duration::MAX)
             .saturating_add(self.between)

@@ -3,6 +3,7 @@
 use plimsoll_core::Tally;
 use plimsoll_core::dump::SampleInterval;
 use plimsoll_core::settings::{MAX_SAMPLE_INTERVAL, nearest_sample_interval};
+use plimsoll_core::to_f64;
 
 use crate::subject::canary::Canary;
 
@@ -158,10 +159,8 @@ impl Plan {
         let Canary { objects, bytes } = self.canary();
         let objects = rungs * objects;
         let bytes = bytes as u64;
-        #[expect(clippy::cast_precision_loss, reason = "some hundreds")]
-        let (leaked, seen) = (objects as f64, found.objects as f64);
-        #[expect(clippy::cast_precision_loss, reason = "a power of two")]
-        let probability = self.interval().probability(bytes as f64);
+        let (leaked, seen) = (to_f64(objects), to_f64(found.objects));
+        let probability = self.interval().probability(to_f64(bytes));
         let expected = leaked * probability;
         let by_chance = match self.is_exact() {
             true => 0.0,

@@ -10,6 +10,7 @@ use plimsoll_core::dump::SampleInterval;
 use plimsoll_core::judge::{self, Verdict};
 use plimsoll_core::ladder::{RUNGS_PER_OCTAVE, rung};
 use plimsoll_core::report::{Check, CheckOutcome, Failure, LadderEnd, Rung};
+use plimsoll_core::to_f64;
 
 use super::pace::Pace;
 use super::plan::{self, Pilot, Plan};
@@ -280,8 +281,7 @@ impl Terms<'_> {
     /// This is for iterations that allocate so much that an exact ladder has too few rungs for
     /// any verdict.
     pub(crate) fn faster(&self, pilot: Option<Pilot>, enough: Enough) -> Stop {
-        #[expect(clippy::cast_precision_loss, reason = "some hundreds")]
-        let seconds = self.settings.budget.as_secs_f64() / MARGIN / enough.iterations as f64;
+        let seconds = self.settings.budget.as_secs_f64() / MARGIN / to_f64(enough.iterations);
         let faster = pilot.and_then(|pilot| Some((pilot.plan_for(seconds)?, pilot.exact)));
         let Some((plan, exact)) = faster else {
             return Stop::End(LadderEnd::OutOfReach);

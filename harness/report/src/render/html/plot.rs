@@ -11,7 +11,7 @@ use plimsoll_core::growth::Unit;
 use plimsoll_core::report::units::{count, size};
 use plimsoll_core::report::view::each_stack_once;
 use plimsoll_core::report::{Compared, Finding, Report, Subject};
-use plimsoll_core::{Per, Resource};
+use plimsoll_core::{Per, Resource, to_f64};
 
 use crate::render::capital;
 
@@ -122,7 +122,7 @@ impl Grown {
         };
         let start = iterations.first().zip(self.levels.first());
         let allowed = start.filter(|_| self.allowed > 0.0).map(|(from, level)| {
-            let gained = |at: &u64| self.allowed * float(at.saturating_sub(*from));
+            let gained = |at: &u64| self.allowed * to_f64(at.saturating_sub(*from));
             Series {
                 name: "allowed",
                 values: iterations
@@ -185,11 +185,6 @@ fn step(max: u64, unit: Unit) -> u64 {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "places and three digits")]
-fn float(value: u64) -> f64 {
-    value as f64
-}
-
 /// The horizontal scale: from no iteration to those of the last rung.
 struct Across(f64);
 
@@ -197,12 +192,12 @@ impl Across {
     /// Returns `None` if there is no line to draw.
     fn new(iterations: &[u64]) -> Option<Across> {
         let last = iterations.iter().max().filter(|_| iterations.len() > 1)?;
-        Some(Across(float((*last).max(1))))
+        Some(Across(to_f64((*last).max(1))))
     }
 
     /// Returns a position from 0 to 1.
     fn place(&self, iterations: u64) -> f64 {
-        (float(iterations) / self.0).min(1.0)
+        (to_f64(iterations) / self.0).min(1.0)
     }
 }
 
@@ -215,7 +210,7 @@ pub(super) fn figure(plot: &Plot<'_>) -> Markup {
     let max = values.copied().max().unwrap_or(0);
     let step = step(max, plot.unit);
     let top = max.div_ceil(step).max(1).saturating_mul(step);
-    let y = |value: u64| BOTTOM - (BOTTOM - TOP) * (float(value) / float(top)).min(1.0);
+    let y = |value: u64| BOTTOM - (BOTTOM - TOP) * (to_f64(value) / to_f64(top)).min(1.0);
     let high = BOTTOM - TOP;
     let points = |series: &Series| {
         let points = plot.iterations.iter().zip(&series.values);
@@ -341,7 +336,7 @@ fn spoken(plot: &Plot<'_>) -> String {
 /// Returns a bar for a part of a whole, for a cell of a table. The numbers stand beside it, so
 /// it is hidden from screen readers.
 pub(super) fn share(part: u64, whole: u64) -> Markup {
-    let wide = (100.0 * float(part) / float(whole.max(1))).min(100.0);
+    let wide = (100.0 * to_f64(part) / to_f64(whole.max(1))).min(100.0);
     html! {
         svg class="share" width="100%" height="10" aria-hidden="true" {
             rect class="whole" width="100%" height="10" {}
@@ -358,7 +353,7 @@ pub(super) fn spark(iterations: &[u64], levels: &[u64]) -> Markup {
     };
     let points = iterations.iter().zip(levels).map(|(iterations, level)| {
         let x = across.place(*iterations) * 100.0;
-        let y = 22.0 - 20.0 * float(*level) / float(max);
+        let y = 22.0 - 20.0 * to_f64(*level) / to_f64(max);
         format!("{x:.1},{y:.1}")
     });
     // Hidden from screen readers, because the numbers stand beside it.
