@@ -286,6 +286,7 @@ fn remarks(page: &mut Page, report: &Report) {
         ));
     }
     lines.extend(report.notes.iter().cloned());
+    lines.extend(report.resident().filter(|_| page.all));
     if lines.is_empty() {
         return;
     }

@@ -63,13 +63,13 @@ impl Report {
     ///
     /// ```text
     /// 120 MiB resident: 60 MiB live, 40 MiB in pages that jemalloc keeps, 12 MiB for the profile
-    /// and jemalloc itself, 8 MiB outside
+    /// and jemalloc itself, 8 MiB outside of jemalloc
     /// ```
     pub fn resident(&self) -> Option<String> {
         let of = self.rungs.last()?.resident_parts()?;
         Some(format!(
             "{} resident: {} live, {} in pages that jemalloc keeps, {} for the profile and jemalloc \
-             itself, {} outside",
+             itself, {} outside of jemalloc",
             size(of.all),
             size(of.live),
             size(of.kept),

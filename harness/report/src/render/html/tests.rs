@@ -1,5 +1,5 @@
 use plimsoll_core::Resource;
-use plimsoll_core::report::{Memory, Report, Standing, Subject, Survivors};
+use plimsoll_core::report::{Memory, Report, Standing, Subject, Survivors, text};
 use plimsoll_core::{Rate, Tally};
 
 use super::*;
@@ -121,8 +121,20 @@ fn resident_memory_is_divided() {
     let page = html_of(&fixtures::joined(vec![report.clone()]));
     assert!(page.contains("<b>Resident memory</b>"), "{page}");
     let said = "120 MiB resident: 60 MiB live, 40 MiB in pages that jemalloc keeps, 12 MiB for the \
-                profile and jemalloc itself, 8 MiB outside";
+                profile and jemalloc itself, 8 MiB outside of jemalloc";
     assert!(page.contains(said), "{page}");
+    let in_text = |all| {
+        let text = text::render(
+            &report,
+            &text::Style {
+                all,
+                ..text::Style::plain()
+            },
+        );
+        let words: Vec<&str> = text.split_whitespace().collect();
+        words.join(" ").contains(said)
+    };
+    assert_eq!([false, true].map(in_text), [false, true]);
     report.rungs[0].memory = None;
     let page = html_of(&fixtures::joined(vec![report]));
     assert!(!page.contains("<b>Resident memory</b>"));
