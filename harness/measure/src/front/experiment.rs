@@ -129,25 +129,27 @@ impl Experiment {
         let Some(taken) = &self.slow else {
             return (self.octaves.told_without(finding), None);
         };
-        let (slow, fast) = match self.octaves.counts_births(finding) {
-            true => {
-                let after = self.fast.as_ref().unwrap_or(taken);
-                let came = |stretch: &Snapshot| after.born(&finding.subject, stretch);
-                if after.has_lost(finding, taken, came(taken)) {
-                    return (Some(Told::Nothing), None);
-                }
-                (came(taken), self.fast.as_ref().map(came))
-            }
-            false => {
-                let came = taken.beyond(finding);
-                let returned = |fast: &Snapshot| fast.beyond(finding).saturating_sub(came);
-                (came, self.fast.as_ref().map(returned))
-            }
+        let counts_births = self.octaves.counts_births(finding);
+        let after = self.fast.as_ref().unwrap_or(taken);
+        let born = |stretch: &Snapshot| after.born(&finding.subject, stretch);
+        let came = match counts_births {
+            true => born(taken),
+            false => taken.beyond(finding),
         };
-        let fast = self.fast.as_ref().zip(fast);
-        let fast = fast.map(|(fast, returned)| (&fast.stretch, returned));
-        let slow = (&taken.stretch, slow);
-        let told = self.octaves.told(finding, slow, fast);
+        let returned = |fast: &Snapshot| match counts_births {
+            true => born(fast),
+            false => fast.beyond(finding).saturating_sub(came),
+        };
+        let fast = self.fast.as_ref();
+        let fast = fast.map(|fast| (&fast.stretch, returned(fast)));
+        let slow = (&taken.stretch, came);
+        let told = match self.octaves.told(finding, slow, fast) {
+            // A window of time, which may be full.
+            Some(Told::Clock) if counts_births && after.has_lost(finding, taken, came) => {
+                Some(Told::Nothing)
+            }
+            told => told,
+        };
         (told, self.octaves.clock(finding, slow, self.followed))
     }
 }
