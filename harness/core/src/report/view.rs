@@ -249,7 +249,17 @@ impl Report {
 
     /// Returns the smallest growth that the run would have seen.
     pub fn seen(&self) -> Option<String> {
-        visible_with_rarest(self.visible?, self.rarest, &self.per)
+        let on_heap = visible_with_rarest(self.visible?, self.rarest, &self.per)?;
+        Some(match self.seen_outside() {
+            Some(outside) => format!("{on_heap}, or {outside}"),
+            None => on_heap,
+        })
+    }
+
+    /// The same of memory outside the allocator.
+    fn seen_outside(&self) -> Option<String> {
+        let (least, per) = (size(self.threshold.outside?), self.per.one());
+        Some(format!("{least} per {per} outside the allocator"))
     }
 
     /// Returns why a sampled run was too short, and which length is enough.
@@ -271,15 +281,9 @@ impl Report {
         let is_by_clock = !unsure.is_empty() && are_by_clock(&unsure);
         let is_asked = self.per.is_iteration() && !is_by_clock;
         let is_outside = |one: &&Finding| one.subject == Subject::Resource(Resource::Outside);
-        let outside = self.threshold.outside;
-        let outside = outside.filter(|_| unsure.iter().any(is_outside));
-        let outside = outside.map_or(String::new(), |least| {
-            format!(
-                ", and {} outside the allocator per {}",
-                size(least),
-                self.per.one()
-            )
-        });
+        let outside = unsure.iter().any(is_outside).then(|| self.seen_outside());
+        let outside = outside.flatten();
+        let outside = outside.map_or(String::new(), |least| format!(", and {least}"));
         is_asked.then(|| format!("1 object or 8 B per {iterations}{outside}"))
     }
 

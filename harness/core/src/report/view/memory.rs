@@ -23,42 +23,26 @@ pub struct Resident {
     /// not yet given back.
     pub kept: u64,
     /// What the allocator needs for itself, and for the profile.
-    pub metadata: u64,
+    pub overhead: u64,
     /// The rest: code and data of the program, stacks, and other memory outside the allocator.
     pub outside: u64,
 }
 
-impl Rung {
-    /// Returns what the resident memory is made of. `None` if that is not known.
-    ///
-    /// Pages of the allocator that were never touched are not resident, and nobody counts them.
-    /// So its parts may be larger than all of it. Then they are cut, the last one first.
-    pub fn resident_parts(&self) -> Option<Resident> {
-        let memory = self.memory?;
-        let mut left = self.resident;
-        let mut part = |bytes: u64| {
-            let bytes = bytes.min(left);
-            left -= bytes;
-            bytes
-        };
-        let live = self.allocated.unwrap_or(self.live.bytes);
-        let (live, metadata) = (part(live), part(memory.metadata));
-        let kept = part(
-            memory
-                .resident
-                .saturating_sub(live.saturating_add(metadata)),
-        );
-        Some(Resident {
-            all: self.resident,
-            live,
-            kept,
-            metadata,
-            outside: left,
-        })
-    }
-}
+/// What an object of an exact profile takes: jemalloc gives each a page of its own, of which only
+/// the first bytes are touched.
+const PAGE: u64 = 4_096;
 
 impl Report {
+    /// Returns what the resident memory is made of at a rung. `None` if that is not known.
+    ///
+    /// In an exact profile, what is left of an object's page counts for the profile. jemalloc's
+    /// `stats.allocated` leaves out small objects that are profiled. Pages of the allocator that
+    /// were never touched are not resident, and nobody counts them. So the parts may be larger than
+    /// all of it. Then they are cut, the last one first.
+    pub fn resident_parts(&self, rung: &Rung) -> Option<Resident> {
+        resident_parts(rung, !self.is_sampled())
+    }
+
     /// Returns what the resident memory was made of at the last rung:
     ///
     /// ```text
@@ -66,17 +50,51 @@ impl Report {
     /// and jemalloc itself, 8 MiB outside of jemalloc
     /// ```
     pub fn resident(&self) -> Option<String> {
-        let of = self.rungs.last()?.resident_parts()?;
+        let of = self.resident_parts(self.rungs.last()?)?;
+        let profile = match self.is_sampled() {
+            true => "the profile",
+            false => "the profile, which gives each object a page,",
+        };
         Some(format!(
-            "{} resident: {} live, {} in pages that jemalloc keeps, {} for the profile and jemalloc \
+            "{} resident: {} live, {} in pages that jemalloc keeps, {} for {profile} and jemalloc \
              itself, {} outside of jemalloc",
             size(of.all),
             size(of.live),
             size(of.kept),
-            size(of.metadata),
+            size(of.overhead),
             size(of.outside),
         ))
     }
+}
+
+fn resident_parts(rung: &Rung, is_exact: bool) -> Option<Resident> {
+    let memory = rung.memory?;
+    let live = rung.live.bytes.max(rung.allocated.unwrap_or(0));
+    let pages = rung.live.objects.saturating_mul(PAGE);
+    let (held, of_profile) = match is_exact {
+        true => (
+            memory.active.max(live),
+            pages.saturating_sub(rung.live.bytes),
+        ),
+        false => (live, 0),
+    };
+    let of_profile = of_profile.min(held - live);
+    let kept = memory
+        .resident
+        .saturating_sub(held.saturating_add(memory.metadata));
+    let mut left = rung.resident;
+    let mut part = |bytes: u64| {
+        let bytes = bytes.min(left);
+        left -= bytes;
+        bytes
+    };
+    Some(Resident {
+        all: rung.resident,
+        live: part(live),
+        overhead: part(memory.metadata.saturating_add(of_profile)),
+        kept: part(kept),
+        outside: left,
+    })
 }
 
 impl Finding {
@@ -148,21 +166,31 @@ mod tests {
 
     #[test]
     fn the_parts_are_the_whole() {
-        let parts = |rung: Rung| {
-            let of = rung.resident_parts().unwrap();
-            assert_eq!(of.live + of.kept + of.metadata + of.outside, of.all);
-            [of.live, of.kept, of.metadata, of.outside]
+        let parts = |rung: Rung, is_exact| {
+            let of = resident_parts(&rung, is_exact).unwrap();
+            assert_eq!(of.live + of.kept + of.overhead + of.outside, of.all);
+            [of.live, of.kept, of.overhead, of.outside]
         };
-        assert_eq!(parts(rung(120, 60, [12, 112])), [60, 40, 12, 8]);
+        let sampled = |rung| parts(rung, false);
+        assert_eq!(sampled(rung(120, 60, [12, 112])), [60, 40, 12, 8]);
         // Not all of it was touched.
-        assert_eq!(parts(rung(100, 60, [12, 112])), [60, 28, 12, 0]);
-        assert_eq!(parts(rung(50, 60, [12, 112])), [50, 0, 0, 0]);
-        assert_eq!(parts(rung(50, 20, [u64::MAX, u64::MAX])), [20, 0, 30, 0]);
+        assert_eq!(sampled(rung(100, 60, [12, 112])), [60, 28, 12, 0]);
+        assert_eq!(sampled(rung(50, 60, [12, 112])), [50, 0, 0, 0]);
+        assert_eq!(sampled(rung(50, 20, [u64::MAX, u64::MAX])), [20, 0, 30, 0]);
         let unknown = Rung {
             memory: None,
             ..rung(1, 1, [1, 1])
         };
-        assert_eq!(unknown.resident_parts(), None);
+        assert_eq!(resident_parts(&unknown, true), None);
+        // As it was measured: each object has two pages, of which one is touched.
+        let mut exact = rung(1_993_093_120, 2_100_192, [71_525_424, 3_907_092_480]);
+        exact.live = Tally {
+            objects: 467_740,
+            bytes: 171_743_520,
+        };
+        exact.memory.as_mut().unwrap().active = 3_834_724_352;
+        let expected = [171_743_520, 842_704, 1_815_644_944, 4_861_952];
+        assert_eq!(parts(exact, true), expected);
     }
 
     #[test]

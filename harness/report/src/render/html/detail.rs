@@ -81,7 +81,7 @@ type Line = (&'static str, fn(&Resident) -> u64);
 const MEMORY: [Line; 4] = [
     ("all, with what is outside the allocator", |of| of.all),
     ("with the profile and jemalloc itself", |of| {
-        of.live + of.kept + of.metadata
+        of.live + of.kept + of.overhead
     }),
     ("with pages that jemalloc keeps", |of| of.live + of.kept),
     ("live heap", |of| of.live),
@@ -117,7 +117,7 @@ fn plots(report: &Report, slug: &str) -> Markup {
     let parts: Vec<Resident> = report
         .rungs
         .iter()
-        .map_while(Rung::resident_parts)
+        .map_while(|rung| report.resident_parts(rung))
         .collect();
     let memory = MEMORY.map(|(name, sum)| Series {
         name,
