@@ -179,7 +179,9 @@ impl Blame {
             let frames = frames.iter().rev();
             frames.filter(|frame| owner(frame) == Owner::Dependency)
         };
-        let thread_of = match origin == Some(Origin::Thread) && !frames.iter().any(may_be_own) {
+        // Without lines, the function that the thread was given may be inlined into any other.
+        let is_complete = trace.lacks.is_none() && !frames.iter().any(may_be_own);
+        let thread_of = match origin == Some(Origin::Thread) && is_complete {
             // A runtime's thread runs whatever it is given: the task's crate says more.
             true => theirs()
                 .find(|frame| !is_plumbing(&frame.function))

@@ -108,10 +108,22 @@ fn is_below(function: &str, paths: &[&str]) -> bool {
     let path = function.trim_start_matches(['<', '&']);
     let path = path.strip_prefix("mut ").unwrap_or(path);
     let path = path.strip_prefix("dyn ").unwrap_or(path);
+    let is_at = |end: &str| !end.starts_with(is_of_word);
     paths.iter().any(|start| {
-        let rest = path.strip_prefix(start);
-        rest.is_some_and(|rest| !rest.starts_with(is_of_word))
+        let without_type = || {
+            let (module, method) = without_type(start)?;
+            path.strip_prefix(module)?.strip_prefix(method)
+        };
+        path.strip_prefix(start).is_some_and(is_at) || without_type().is_some_and(is_at)
     })
+}
+
+/// Splits the path of a method where its type stands: an inlined method may have none.
+fn without_type(path: &str) -> Option<(&str, &str)> {
+    let (before, method) = path.rsplit_once("::")?;
+    let module = before.len() - before.rsplit("::").next()?.len();
+    let is_type = before[module..].starts_with(char::is_uppercase);
+    is_type.then(|| (&path[..module], method))
 }
 
 fn is_of_word(char: char) -> bool {

@@ -264,11 +264,11 @@ pub enum LadderEnd {
     Iterations,
     /// The memory limit was reached.
     Memory,
-    /// The subject had as many threads as it may have.
+    /// The next rung could need more threads than the subject may have.
     Threads,
-    /// The subject had as many open files as it may have.
+    /// The next rung could need more open files than the subject may have.
     Descriptors,
-    /// The subject had as many mappings as it may have.
+    /// The next rung could need more mappings than the subject may have.
     Mappings,
     /// The workload failed, or the measurement did.
     Failure,

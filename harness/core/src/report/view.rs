@@ -401,9 +401,13 @@ impl LadderEnd {
             LadderEnd::OutOfReach => "the budget is too small",
             LadderEnd::Iterations => "`max-iterations` was reached",
             LadderEnd::Memory => "the memory limit was reached",
-            LadderEnd::Threads => "the subject had as many threads as it may have",
-            LadderEnd::Descriptors => "the subject had as many open files as it may have",
-            LadderEnd::Mappings => "the subject had as many mappings as it may have",
+            LadderEnd::Threads => "the next rung could need more threads than the subject may have",
+            LadderEnd::Descriptors => {
+                "the next rung could need more open files than the subject may have"
+            }
+            LadderEnd::Mappings => {
+                "the next rung could need more mappings than the subject may have"
+            }
             LadderEnd::Failure => "the workload or the measurement failed",
         }
     }

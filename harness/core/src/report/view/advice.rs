@@ -71,15 +71,9 @@ impl Report {
                  the scenario"
                     .to_owned(),
             ),
-            LadderEnd::Threads => {
-                said.push("the subject had as many threads as it may have: do they end?".to_owned())
-            }
-            LadderEnd::Descriptors => said.push(
-                "the subject had as many open files as it may have: are they closed?".to_owned(),
-            ),
-            LadderEnd::Mappings => said.push(
-                "the subject had as many mappings as it may have: are they unmapped?".to_owned(),
-            ),
+            LadderEnd::Threads => said.push(format!("{}: do they end?", self.end.why())),
+            LadderEnd::Descriptors => said.push(format!("{}: are they closed?", self.end.why())),
+            LadderEnd::Mappings => said.push(format!("{}: are they unmapped?", self.end.why())),
             LadderEnd::Settled | LadderEnd::Failure => said.extend(setting),
         }
         let may_be_steadier = unsure.iter().any(|one| one.law == Law::Fluctuating);

@@ -182,13 +182,12 @@ impl<'a> Cause<'a> {
         let (Some(blame), 2..) = (through.or(blames().next()), names.len()) else {
             return self.first().blamed();
         };
-        // The function that was called may also allocate itself.
-        names.retain(|name| {
-            blame
-                .called
-                .as_ref()
-                .is_none_or(|called| called.function != *name)
-        });
+        // The function that was called may also allocate itself. It is the place if that is most.
+        let called = blame.called.as_ref().map(|called| &*called.function);
+        if called == names.first().copied() {
+            return self.first().blamed();
+        }
+        names.retain(|name| called != Some(*name));
         let (shown, rest) = names.split_at(names.len().min(MAX_PLACES));
         let mut words = Words::default();
         for (number, name) in shown.iter().enumerate() {
