@@ -102,6 +102,7 @@ impl Scenario {
             target: layout::WATCH.to_owned(),
             scenarios: vec![name.clone()],
             selected: None,
+            built_with: Vec::new(),
             plimsoll: env!("CARGO_PKG_VERSION").to_owned(),
             files: project.relative(&folder),
             baseline: project.relative(&path),

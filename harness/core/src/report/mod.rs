@@ -139,6 +139,10 @@ pub struct Run {
     /// key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selected: Option<Vec<String>>,
+    /// Cargo's variables for profiles that were set, with which the program was built:
+    /// `CARGO_PROFILE_RELEASE_DEBUG=1`. Reports of older versions do not have this key.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub built_with: Vec<String>,
     /// The version of plimsoll that wrote the report.
     pub plimsoll: String,
     /// The folder of this scenario's files, in the target directory's `plimsoll` folder. It is

@@ -18,6 +18,7 @@ pub(crate) fn report(run: &str, scenario: &str, verdict: Verdict) -> Report {
             target: "leaks".to_owned(),
             scenarios: Vec::new(),
             selected: None,
+            built_with: Vec::new(),
             plimsoll: "0.1.0".to_owned(),
             files: format!("target/plimsoll/demo/leaks/{scenario}"),
             baseline: format!("baselines/{scenario}.toml"),

@@ -37,6 +37,7 @@ pub(crate) fn within() -> Report {
             target: "leaks".to_owned(),
             scenarios: vec!["lru_churn".to_owned(), "http_echo".to_owned()],
             selected: None,
+            built_with: Vec::new(),
             plimsoll: "0.1.0".to_owned(),
             files: "target/plimsoll/plimsoll-scenarios/leaks/lru_churn".to_owned(),
             baseline: "baselines/lru_churn.toml".to_owned(),
@@ -312,6 +313,7 @@ fn any_run() -> impl Strategy<Value = Run> {
         commit: option::of(words()),
         scenarios: vec(words(), 0..4),
         selected: option::of(vec(words(), 0..4)),
+        built_with: vec(words(), 0..4),
     })
 }
 

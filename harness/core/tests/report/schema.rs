@@ -87,8 +87,20 @@ fn the_schema_is_strict_and_described() {
                 .filter_map(Value::as_str);
             let came_later = |key: &str| {
                 [
-                    "builder", "per", "rarest", "own", "enough", "blame", "lacks", "clock", "by",
-                    "origin", "selected", "mappings", "memory",
+                    "builder",
+                    "per",
+                    "rarest",
+                    "own",
+                    "enough",
+                    "blame",
+                    "lacks",
+                    "clock",
+                    "by",
+                    "origin",
+                    "selected",
+                    "built_with",
+                    "mappings",
+                    "memory",
                 ]
                 .contains(&key)
                     || key == "error" && at.ends_with("$defs/growth")

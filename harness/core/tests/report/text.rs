@@ -599,25 +599,40 @@ fn the_place_to_blame() {
 /// Whatever a called function allocates has one cause.
 #[test]
 fn functions_of_one_cause_are_named_together() {
-    let said = |n: usize| {
-        let names: Vec<String> = (0..n).map(|n| format!("want::f{n}")).collect();
+    let said = |names: &[&str]| {
         let called = ("want::call", "want-0.3.1/src/lib.rs");
         let start = ("jobs::start", "src/jobs.rs");
-        let stack = |name: &String| blamed(&[(name, "want-0.3.1/src/lib.rs"), called, start]);
+        let stack = |name: &&str| match *name == called.0 {
+            true => blamed(&[called, start]),
+            false => blamed(&[(name, "want-0.3.1/src/lib.rs"), called, start]),
+        };
         let mut report = regressed();
         report.findings = names.iter().map(stack).collect();
         let text = rendered(&report).replace("\n    ", " ");
         let place = text.lines().find(|line| line.contains("called from"));
         place.unwrap_or_default().trim().to_owned()
     };
-    let led = "through want::call, called from jobs::start at src/jobs.rs:7";
-    for (n, names) in [
-        (1, "want::f0"),
-        (2, "want::f0 and want::f1"),
-        (3, "want::f0, want::f1 and want::f2"),
-        (5, "want::f0, want::f1, want::f2 and 2 more functions"),
+    let led = "called from jobs::start at src/jobs.rs:7";
+    let (call, f) = (
+        "want::call",
+        ["want::f0", "want::f1", "want::f2", "want::f3", "want::f4"],
+    );
+    for (names, said_of) in [
+        (&f[..1], "want::f0, through want::call"),
+        (&f[..2], "want::f0 and want::f1, through want::call"),
+        (
+            &f[..3],
+            "want::f0, want::f1 and want::f2, through want::call",
+        ),
+        (
+            &f[..],
+            "want::f0, want::f1, want::f2 and 2 more functions, through want::call",
+        ),
+        // What the called function allocates itself is its place, if that is most.
+        (&[f[0], call], "want::f0, through want::call"),
+        (&[call, f[0]], "want::call"),
     ] {
-        assert_eq!(said(n), format!("in {names}, {led}"));
+        assert_eq!(said(names), format!("in {said_of}, {led}"));
     }
 }
 

@@ -92,6 +92,10 @@ impl Experiment {
         let notes = &mut corrected.notes;
         findings.retain_mut(|finding| {
             let (told, clock) = self.told(finding);
+            let what = match finding.is_heap() {
+                true => format!("what {} allocates", finding.name()),
+                false => finding.name().to_owned(),
+            };
             match told {
                 None | Some(Told::Iterations) => {}
                 Some(Told::Clock) => {
@@ -104,16 +108,16 @@ impl Experiment {
                 Some(Told::Nothing) => {
                     finding.verdict = Verdict::Inconclusive;
                     enough(self.octaves.enough(finding));
-                    notes.push(format!(
-                        "{}: growth with time was not told from growth with iterations",
-                        finding.name()
-                    ));
+                    let note = format!("{what} may grow with time or with iterations");
+                    if !notes.contains(&note) {
+                        notes.push(note);
+                    }
                 }
                 Some(Told::Ended) => {
                     let iterations = self.fast.as_ref().map_or(0, |fast| fast.stretch.iterations);
                     notes.push(format!(
-                        "{} grew until the ladder ended, and no more in {} iterations after that",
-                        finding.name(),
+                        "{what} grew until the ladder ended, and no more in {} iterations after \
+                         that",
                         units::count(iterations)
                     ));
                     return false;

@@ -113,11 +113,25 @@ impl Place {
             target: self.target.clone(),
             scenarios: scenarios.to_vec(),
             selected: selected.map(<[String]>::to_vec),
+            built_with: profile_variables(),
             plimsoll: env!("CARGO_PKG_VERSION").to_owned(),
             files: self.relative(&self.scenario(scenario)),
             baseline: self.relative(&baseline),
         }
     }
+}
+
+/// Returns cargo's variables for profiles. Whoever runs the test has built it with them.
+fn profile_variables() -> Vec<String> {
+    let all = std::env::vars_os();
+    let all =
+        all.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let of_profile = all.filter(|(name, _)| name.starts_with("CARGO_PROFILE_"));
+    let mut set: Vec<String> = of_profile
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    set.sort_unstable();
+    set
 }
 
 /// Reads a file that people write, following links.

@@ -294,7 +294,7 @@ impl<'a> Entry<'a> {
             Some(report) => report.again(),
             None => {
                 let (package, target) = (&scenario.package, &scenario.target);
-                measure_again(package, target, &scenario.name, "debug", None)
+                measure_again(package, target, &scenario.name, "debug", &[], None)
             }
         }
     }

@@ -105,6 +105,7 @@ impl Limits {
         if cut.findings.len() < report.findings.len() {
             left_out.push("findings");
         }
+        cut.run.built_with.truncate(self.builder);
         for finding in &mut cut.findings {
             finding.levels.truncate(self.rungs);
             finding.survivors.truncate(self.rungs);
@@ -156,6 +157,7 @@ impl Limits {
         let selected = report.run.selected.as_ref().map_or(0, Vec::len);
         at_most("scenarios", self.scenarios, selected)?;
         at_most("settings", self.builder, report.builder.len())?;
+        at_most("settings", self.builder, report.run.built_with.len())?;
         at_most("rungs", self.rungs, report.rungs.len())?;
         at_most("findings", self.findings, report.findings.len())?;
         at_most("crates", self.own, report.own.len())?;
@@ -281,6 +283,9 @@ fn each_string(report: &mut Report, mut visit: impl FnMut(&'static str, &mut Str
     let selected = run.selected.iter_mut().flatten();
     for scenario in run.scenarios.iter_mut().chain(selected) {
         visit("scenarios", scenario);
+    }
+    for variable in &mut run.built_with {
+        visit("built_with", variable);
     }
     visit("plimsoll", &mut run.plimsoll);
     visit("files", &mut run.files);

@@ -71,7 +71,12 @@ impl Finding {
     pub fn cause(&self) -> CauseKey<'_> {
         // The first word keeps a function from being taken for a resource.
         let mut key = match (&self.subject, &self.blame) {
-            (Subject::Resource(resource), _) => vec![resource.many()],
+            (Subject::Resource(resource), _) => {
+                // Mappings of another kind have another reason.
+                let kind = self.mappings.first().into_iter();
+                let kind = kind.flat_map(|of| [of.permissions.as_str(), of.name.as_str()]);
+                std::iter::once(resource.many()).chain(kind).collect()
+            }
             (_, Some(blame)) => {
                 // Whatever a called function allocates is one leak.
                 let caller = match (&blame.caller, &blame.origin) {
@@ -251,11 +256,16 @@ impl<'a> Cause<'a> {
         ))
     }
 
-    /// Returns how the growth goes: `linear over 65,536 iterations, every allocation counted`.
+    /// Returns how the growth goes: `linear over 65,536 iterations, every allocation counted`. No
+    /// allocation is counted of a resource.
     pub fn course(&self) -> String {
         let law = self.first().law;
         let iterations = self.report.per.count(self.report.iterations());
-        format!("{law} over {iterations}, {}", self.report.counting())
+        let course = format!("{law} over {iterations}");
+        match self.first().is_heap() {
+            true => format!("{course}, {}", self.report.counting()),
+            false => course,
+        }
     }
 }
 

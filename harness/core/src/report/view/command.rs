@@ -1,6 +1,8 @@
 //! The commands that outputs tell people to run. A name that no scenario or package can have is
 //! in no command, because people paste commands into a shell.
 
+use std::collections::BTreeMap;
+
 use plimsoll_text::escape::command_word;
 
 use crate::Lacks;
@@ -16,13 +18,14 @@ pub struct Step {
     pub command: String,
 }
 
-/// Returns the command that measures a scenario again, alone, built with cargo's `profile`. If
-/// the program lacks something, the command builds it with that.
+/// Returns the command that measures a scenario again, alone, built with cargo's `profile` and
+/// the variables in `built_with`. If the program lacks something, the command builds it with that.
 pub fn measure_again(
     package: &str,
     target: &str,
     scenario: &str,
     profile: &str,
+    built_with: &[String],
     lacks: Option<Lacks>,
 ) -> Option<String> {
     let option = match profile {
@@ -38,12 +41,20 @@ pub fn measure_again(
         Some(Lacks::DebugInfo) => &["DEBUG=line-tables-only"],
         Some(Lacks::Stripped) => &["DEBUG=line-tables-only", "STRIP=none"],
     };
-    let set = set
-        .iter()
-        .map(|set| format!("CARGO_PROFILE_{profile}_{set} "));
+    let mut variables: BTreeMap<String, &str> = BTreeMap::new();
+    for (name, value) in built_with.iter().filter_map(|set| set.split_once('=')) {
+        if let (Some(name), Some(value)) = (command_word(name), command_word(value)) {
+            variables.insert(name.to_owned(), value);
+        }
+    }
+    for (name, value) in set.iter().filter_map(|set| set.split_once('=')) {
+        variables.insert(format!("CARGO_PROFILE_{profile}_{name}"), value);
+    }
+    let variables = variables.iter();
+    let variables = variables.map(|(name, value)| format!("{name}={value} "));
     Some(format!(
         "{}cargo test{option} -p {} --test {} -- --exact {}",
-        set.collect::<String>(),
+        variables.collect::<String>(),
         command_word(package)?,
         target_pattern(command_word(target)?),
         command_word(scenario)?
@@ -73,7 +84,8 @@ impl Report {
             .filter_map(|finding| finding.lacks)
             .max();
         let run = &self.run;
-        measure_again(&run.package, &run.target, &self.scenario, profile, lacks)
+        let (package, target, with) = (&run.package, &run.target, &run.built_with);
+        measure_again(package, target, &self.scenario, profile, with, lacks)
     }
 
     /// Returns the command that accepts growth, or removes allowances that nothing uses.
@@ -103,5 +115,49 @@ impl Report {
     fn has_lapsed(&self) -> bool {
         let mut findings = self.findings.iter();
         findings.any(|finding| finding.standing == Standing::Expired && !finding.is_unused())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_built_again_as_it_was() {
+        let command = |profile, built_with: &[&str], lacks| {
+            let built_with: Vec<String> = built_with.iter().map(|one| (*one).to_owned()).collect();
+            measure_again("a", "b", "c", profile, &built_with, lacks).unwrap()
+        };
+        let test = |profile: &str| format!("cargo test{profile} -p a --test b -- --exact c");
+        assert_eq!(command("debug", &[], None), test(""));
+        let set = [
+            "CARGO_PROFILE_RELEASE_DEBUG=1",
+            "CARGO_PROFILE_RELEASE_LTO=fat",
+        ];
+        let release = test(" --release");
+        assert_eq!(
+            command("release", &set, None),
+            format!("{} {} {release}", set[0], set[1])
+        );
+        assert_eq!(
+            command("release", &set, Some(Lacks::SplitFiles)),
+            format!(
+                "{} {} CARGO_PROFILE_RELEASE_SPLIT_DEBUGINFO=off {release}",
+                set[0], set[1]
+            )
+        );
+        assert_eq!(
+            command(
+                "release",
+                &["CARGO_PROFILE_RELEASE_DEBUG=0"],
+                Some(Lacks::DebugInfo)
+            ),
+            format!("CARGO_PROFILE_RELEASE_DEBUG=line-tables-only {release}")
+        );
+        // What a shell would not take as one word is left out.
+        assert_eq!(
+            command("release", &["CARGO_PROFILE_RELEASE_DEBUG=$(x)", "x"], None),
+            release
+        );
     }
 }

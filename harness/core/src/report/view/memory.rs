@@ -98,9 +98,9 @@ fn resident_parts(rung: &Rung, is_exact: bool) -> Option<Resident> {
 }
 
 impl Finding {
-    /// Returns which mappings became more: `4 MiB more in 1,024 more mappings `rw-s` of `ring`, of
-    /// 4 KiB`. `None` if that is not known.
-    pub(super) fn grown_mappings(&self) -> Option<String> {
+    /// Returns which mappings became more: `4 MiB more, 1,024 mappings were added: `rw-s` of `ring`,
+    /// 4 KiB each`. `None` if that is not known.
+    pub fn grown_mappings(&self) -> Option<String> {
         let unit = self.subject.unit()?;
         let named = self.mappings.iter().take(NAMED);
         let named: Vec<String> = named.map(|one| said(one, unit)).collect();
@@ -124,12 +124,12 @@ fn said(of: &GrownMappings, unit: Unit) -> String {
     let kind = format!("`{}` {what}", shown(&of.permissions));
     let sizes = of
         .size
-        .map_or(String::new(), |bytes| format!(", of {}", size(bytes)));
-    let more = || plural(mappings, "more mapping", "more mappings");
+        .map_or(String::new(), |bytes| format!(", {} each", size(bytes)));
+    let added = || plural(mappings, "mapping was added", "mappings were added");
     match (unit, mappings) {
-        (Unit::Objects, _) => format!("{} {kind}{sizes}", more()),
-        (Unit::Bytes, 0) => format!("{} more in mappings {kind}", size(bytes)),
-        (Unit::Bytes, _) => format!("{} more in {} {kind}{sizes}", size(bytes), more()),
+        (Unit::Objects, _) => format!("{}: {kind}{sizes}", added()),
+        (Unit::Bytes, 0) => format!("{} more in mappings: {kind}", size(bytes)),
+        (Unit::Bytes, _) => format!("{} more, {}: {kind}{sizes}", size(bytes), added()),
     }
 }
 
@@ -212,17 +212,17 @@ mod tests {
             (
                 of("", None, [0, 65_536]),
                 Unit::Bytes,
-                "64 KiB more in mappings `rw-p` without a name",
+                "64 KiB more in mappings: `rw-p` without a name",
             ),
             (
                 of("[heap]", Some(65_536), [2, 131_072]),
                 Unit::Bytes,
-                "128 KiB more in 2 more mappings `rw-p` of `[heap]`, of 64 KiB",
+                "128 KiB more, 2 mappings were added: `rw-p` of `[heap]`, 64 KiB each",
             ),
             (
                 of("a`b<c>", Some(4_096), [1, 4_096]),
                 Unit::Objects,
-                "1 more mapping `rw-p` of `a?b?c?`, of 4 KiB",
+                "1 mapping was added: `rw-p` of `a?b?c?`, 4 KiB each",
             ),
         ] {
             assert_eq!(said(&mappings, unit), expected);

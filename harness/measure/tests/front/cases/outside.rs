@@ -62,7 +62,7 @@ pub(super) fn mapped_files_are_found_by_their_number() {
         ("maps_memfd", all, LadderEnd::Mappings, "memfd:ring"),
         ("maps_file", "", LadderEnd::Iterations, "leaks"),
     ] {
-        let mappings = format!("more mappings `r--s` of `{name}`, of 4 KiB");
+        let mappings = format!("mappings were added: `r--s` of `{name}`, 4 KiB each");
         let said = format!("{scenario}:\n+1.00 mapped files per iteration\n{mappings}");
         let report = project.fails(scenario, set, &said);
         assert_eq!(report.end, end, "{scenario}");

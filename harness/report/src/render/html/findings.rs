@@ -86,6 +86,7 @@ fn one(report: &Report, collapse: &Collapse<'_>, finding: &Finding, links: &Link
                 (fact("Allowed", finding.allowance()))
                 (fact("Standing", format_args!("{}: {}", standing.as_str(), standing.meaning())))
                 @if let Some(over) = finding.over() { (fact("Where", over)) }
+                @if let Some(mapped) = finding.grown_mappings() { (fact("Mappings", mapped)) }
                 @if let Some(moved) = finding.moved() { (fact("Moved", words(&moved, links))) }
                 @if let Some(reason) = &finding.reason { (fact("Accepted because", line(reason))) }
             }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use plimsoll_core::growth::Unit;
 use plimsoll_core::report::units::{count, plural, size};
 use plimsoll_core::report::view::{Cause, Sum, counted};
-use plimsoll_core::report::{CheckOutcome, Finding, Report, Standing};
+use plimsoll_core::report::{CheckOutcome, Finding, Report, Standing, Subject};
 use plimsoll_text::sink::{code_span, fenced, html_attribute, url};
 use plimsoll_text::spark;
 use plimsoll_text::words::Words;
@@ -150,12 +150,16 @@ fn course(report: &Report, cause: &Cause<'_>) -> String {
         None | Some(Unit::Bytes) => size(value),
         Some(Unit::Objects) => count(value),
     };
+    let what = match cause.first().subject {
+        Subject::Resource(resource) => format!(" {}", resource.after_number()),
+        _ => String::new(),
+    };
     let trend = match levels.as_slice() {
         [from, .., to] if levels.len() == report.rungs.len() => {
             let rungs = report.rungs.iter().map(|rung| rung.iterations);
             let points: Vec<(u64, u64)> = rungs.zip(levels.iter().copied()).collect();
             let line = spark::over(&points, TREND);
-            format!(": {} → {} `{line}`", say(*from), say(*to))
+            format!(": {} → {}{what} `{line}`", say(*from), say(*to))
         }
         _ => String::new(),
     };
