@@ -39,6 +39,7 @@ use super::{BASELINE, Check, CheckOutcome, Finding, LOAD, LadderEnd, Report, Sta
 use crate::blame::{Blame, Origin};
 pub use crate::finding::each_stack_once;
 use crate::growth::Unit;
+use crate::judge::DEFAULT_OUTSIDE;
 use crate::verdict::Verdict;
 use crate::{FoldedStack, Frame, Law, Per, Resource};
 
@@ -87,12 +88,19 @@ impl Report {
             }
             Verdict::Inconclusive => {
                 let unsure = self.unsure();
-                if let [cause] = self.causes(&unsure).as_slice() {
+                let by_clock = unsure.iter().copied().filter(|one| one.clock.is_some());
+                let by_clock: Vec<&Finding> = by_clock.collect();
+                let told = if by_clock.is_empty() {
+                    &unsure
+                } else {
+                    &by_clock
+                };
+                if let [cause] = self.causes(told).as_slice() {
                     place = cause.place();
                 }
                 match unsure.as_slice() {
                     [] => said("too little was measured to tell".to_owned()),
-                    unsure if are_by_clock(unsure) => self.with_time(unsure),
+                    _ if !by_clock.is_empty() => self.with_time(&by_clock),
                     unsure => said(unsure_words(unsure)),
                 }
             }
@@ -247,16 +255,19 @@ impl Report {
         self.rungs.last().map_or(0, |rung| rung.iterations)
     }
 
-    /// Returns the smallest growth that the run would have seen.
+    /// Returns the smallest growth that the run would have seen; outside the allocator too, if that
+    /// is another growth than by default.
     pub fn seen(&self) -> Option<String> {
         let on_heap = visible_with_rarest(self.visible?, self.rarest, &self.per)?;
-        Some(match self.seen_outside() {
+        let outside = self.seen_outside();
+        let outside = outside.filter(|_| self.threshold.outside != Some(DEFAULT_OUTSIDE));
+        Some(match outside {
             Some(outside) => format!("{on_heap}, or {outside}"),
             None => on_heap,
         })
     }
 
-    /// The same of memory outside the allocator.
+    /// Returns the smallest growth outside the allocator that the run would have seen.
     fn seen_outside(&self) -> Option<String> {
         let (least, per) = (size(self.threshold.outside?), self.per.one());
         Some(format!("{least} per {per} outside the allocator"))
@@ -610,10 +621,13 @@ impl Blame {
     }
 
     /// Returns the workload in which the stack begins, if no frame is the reader's own: `the
-    /// workload `pages``.
+    /// workload `pages``. A thread is only named if nothing else is.
     fn workload(&self) -> Option<Words> {
         let words = Words::default();
         match self.origin.as_ref()? {
+            Origin::Thread if self.at.is_none() => {
+                Some(words.say("a thread that the workload started"))
+            }
             Origin::Workload(name) => Some(words.say("the workload ").name(name)),
             Origin::Setup(name) => Some(words.say("the setup of the workload ").name(name)),
             Origin::Thread => None,
@@ -636,12 +650,8 @@ impl Blame {
         if let Some(workload) = self.workload() {
             words = words.say(", called from ").join(workload);
         }
-        match &self.thread_of {
-            Some(krate) => words = words.say(", in a thread of ").quote(krate),
-            None if self.at.is_none() && self.origin == Some(Origin::Thread) => {
-                words = words.say(", in a thread");
-            }
-            None => {}
+        if let Some(krate) = &self.thread_of {
+            words = words.say(", in a thread of ").quote(krate);
         }
         if let Some(krate) = &self.needed_by {
             words = words.say(", which ").quote(krate).say(" needs");

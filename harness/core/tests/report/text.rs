@@ -576,11 +576,7 @@ fn the_place_to_blame() {
         ),
         (&[harness], iteration, "the workload `pages`"),
         (&[harness], None, "a function that is not known"),
-        (
-            &[harness],
-            thread,
-            "a function that is not known, in a thread",
-        ),
+        (&[harness], thread, "a thread that the workload started"),
         (&[("mystery", "")], None, "mystery"),
     ] {
         let finding = blamed_from(frames, origin);

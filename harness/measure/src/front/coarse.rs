@@ -42,7 +42,7 @@ pub(super) fn said(coarse: &mut [Coarse]) -> Option<String> {
         several => format!("{several} scenarios"),
     };
     text += &format!(
-        " would have seen less than 1 object per {} iterations:",
+        " would have missed 1 object per {} iterations, and seen:",
         units::count(DEFAULT_THRESHOLD)
     );
     for same in coarse.chunk_by(|a, b| a.threshold == b.threshold) {
@@ -75,7 +75,7 @@ mod tests {
         assert_eq!(said_of(Vec::new()), "");
         assert_eq!(
             said_of(vec![one("a", 100, "")]),
-            "1 scenario would have seen less than 1 object per 1,000 iterations:\n  \
+            "1 scenario would have missed 1 object per 1,000 iterations, and seen:\n  \
              1 per 100 iterations:\n    a"
         );
         let names = ["f", "e", "d", "c", "b"];
@@ -83,7 +83,7 @@ mod tests {
         several.push(one("slow", 10, "a budget of about 10m"));
         assert_eq!(
             said_of(several),
-            "6 scenarios would have seen less than 1 object per 1,000 iterations:\n  \
+            "6 scenarios would have missed 1 object per 1,000 iterations, and seen:\n  \
              1 per 100 iterations:\n    b\n    c\n    d\n    e\n    and 1 more\n  \
              1 per 10 iterations:\n    slow: a budget of about 10m would do"
         );

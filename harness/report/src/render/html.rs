@@ -200,6 +200,16 @@ fn fact(name: &str, value: impl Render) -> Markup {
     html! { div { dt { (name) } dd { (value) } } }
 }
 
+/// Returns text in one line. What stands between backticks is code.
+fn marked(text: &str) -> Markup {
+    let line = line(text);
+    html! {
+        @for (at, part) in line.split('`').enumerate() {
+            @if at % 2 == 1 { code { (part) } } @else { (part) }
+        }
+    }
+}
+
 fn code(text: &str) -> Markup {
     html! { code { (line(text)) } }
 }

@@ -171,7 +171,12 @@ impl Page {
 }
 
 /// The units besides those of bytes that stay with their number.
-const UNITS: [&str; 6] = ["s", "min", "h", "d", "years", "%"];
+const UNITS: [&str; 10] = [
+    "s", "min", "h", "d", "years", "%", "object", "objects", "thread", "threads",
+];
+
+/// Units of two words.
+const PAIRS: [(&str, &str); 2] = [("file", "descriptor"), ("mapped", "file")];
 
 /// Returns the words of a text. A number is one word with its unit.
 fn words(text: &str) -> Vec<&str> {
@@ -180,8 +185,15 @@ fn words(text: &str) -> Vec<&str> {
     for (at, _) in text.match_indices(' ') {
         let unit = text[at + 1..].split(|c: char| !c.is_alphanumeric() && c != '%');
         let unit = unit.into_iter().next().unwrap_or_default();
+        let (before, after) = (&text[..at], &text[at + 1..]);
+        let ends_in_number = |text: &str| text.ends_with(|c: char| c.is_ascii_digit());
+        let is_pair = PAIRS.iter().any(|(one, other)| {
+            let number = before.strip_suffix(one).map(str::trim_end);
+            let is_second = after.starts_with(other) && number.is_some_and(ends_in_number);
+            is_second || ends_in_number(before) && after.starts_with(&format!("{one} {other}"))
+        });
         let is_unit = BYTE_UNITS.contains(&unit) || UNITS.contains(&unit);
-        if !(is_unit && text[..at].ends_with(|c: char| c.is_ascii_digit())) {
+        if !(is_pair || is_unit && ends_in_number(before)) {
             words.push(&text[start..at]);
             start = at + 1;
         }
@@ -207,5 +219,9 @@ mod tests {
             "in | 3.1 h, | 10 % | of | 5 min"
         );
         assert_eq!(said("5 stacks x s B"), "5 | stacks | x | s | B");
+        assert_eq!(
+            said("0 file descriptors, +1.00 mapped files or 2 objects of a mapped file"),
+            "0 file descriptors, | +1.00 mapped files | or | 2 objects | of | a | mapped | file"
+        );
     }
 }

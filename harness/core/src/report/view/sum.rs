@@ -166,5 +166,5 @@ fn listed(parts: &[String]) -> Option<String> {
 
 /// Returns whether a sentence about all of them needs a verb in the singular.
 pub fn is_one(findings: &[&Finding]) -> bool {
-    matches!(findings, [finding] if finding.is_heap())
+    matches!(findings, [finding] if finding.subject.unit() != Some(Unit::Objects))
 }

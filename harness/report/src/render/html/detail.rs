@@ -9,7 +9,7 @@ use plimsoll_core::report::{Check, CheckOutcome, Compared, Completeness, Failure
 
 use super::escape::{block, line};
 use super::plot::{Grown, Plot, Series, figure};
-use super::{code, entry, fact, findings, flame};
+use super::{code, entry, fact, findings, flame, marked};
 use crate::render::capital;
 
 use crate::render::links::Links;
@@ -223,7 +223,7 @@ fn how(report: &Report, slug: &str) -> Markup {
                 @if let Some(seen) = report.seen() { (fact("Would have been seen", seen)) }
                 @if let Some(resident) = report.resident() { (fact("Memory", resident)) }
                 @if report.per.is_iteration() {
-                    (fact("The ladder ended because", report.end.why()))
+                    (fact("The ladder ended because", marked(report.end.why())))
                 }
                 @if let Some(measured) = &report.measured {
                     (fact("Profile", interval))
@@ -248,7 +248,7 @@ fn how(report: &Report, slug: &str) -> Markup {
             (checks(report, |outcome| outcome != CheckOutcome::Failed))
             @if !report.notes.is_empty() {
                 h4 { "Notes" }
-                ul class="notes" { @for note in &report.notes { li { (line(note)) } } }
+                ul class="notes" { @for note in &report.notes { li { (marked(note)) } } }
             }
         }
     }

@@ -5,7 +5,7 @@ use plimsoll_core::report::units::plural;
 use plimsoll_text::words::{Word, Words};
 
 use super::escape::{block, line};
-use super::{badge, class, code};
+use super::{badge, class, code, marked};
 use crate::render::capital;
 use crate::render::entries::{Entry, Kind};
 use crate::render::links::Links;
@@ -88,7 +88,7 @@ fn one(page: &Page<'_>, entry: &Entry<'_>) -> Markup {
             }
             @if !means.is_empty() || sampled.is_some() {
                 p class="means" {
-                    @for text in &means { (capital(text)) ". " }
+                    @for text in &means { (marked(&capital(text))) ". " }
                     @if let Some(every) = sampled {
                         "Estimated from one sample every " (every)
                         "; the number behind ± is the error. "

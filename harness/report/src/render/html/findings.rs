@@ -2,8 +2,8 @@
 
 use super::entry::{source, words};
 use super::escape::line;
-use super::fact;
 use super::plot::share;
+use super::{fact, marked};
 use crate::render::links::Links;
 use maud::{Markup, html};
 use plimsoll_core::blame::is_plumbing;
@@ -86,7 +86,7 @@ fn one(report: &Report, collapse: &Collapse<'_>, finding: &Finding, links: &Link
                 (fact("Allowed", finding.allowance()))
                 (fact("Standing", format_args!("{}: {}", standing.as_str(), standing.meaning())))
                 @if let Some(over) = finding.over() { (fact("Where", over)) }
-                @if let Some(mapped) = finding.grown_mappings() { (fact("Mappings", mapped)) }
+                @if let Some(mapped) = finding.grown_mappings() { (fact("Mappings", marked(&mapped))) }
                 @if let Some(moved) = finding.moved() { (fact("Moved", words(&moved, links))) }
                 @if let Some(reason) = &finding.reason { (fact("Accepted because", line(reason))) }
             }

@@ -318,7 +318,7 @@ fn expired_allowances_and_threads() {
     🔴 `pool`: **+1.00** threads per iteration (allowed: 0 threads)
     cargo plimsoll accept pool --reason "…"
     <details><summary>Stacks and flame graph</summary>
-    Linear over 8,192 iterations, every allocation counted: 1 → 16 `▁▁▁▁▁▁▁▂▂▂▂▃▃▃▃▄▄▄▄▅▅▅▅▆▆▆▆▇▇▇▇█`.
+    Linear over 8,192 iterations: 1 → 16 threads `▁▁▁▁▁▁▁▂▂▂▂▃▃▃▃▄▄▄▄▅▅▅▅▆▆▆▆▇▇▇▇█`.
     "#);
 }
 
