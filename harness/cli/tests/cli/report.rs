@@ -138,7 +138,7 @@ fn a_verdict_is_explained() {
 
       +1.00 threads per iteration (allowed: 0 threads)
 
-      linear over 1,024 iterations, every allocation counted (not in the baseline)
+      linear over 1,024 iterations (not in the baseline)
 
       What was alive at the last rungs (dumps)?
         iterations  number

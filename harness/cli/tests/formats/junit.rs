@@ -240,7 +240,7 @@ fn one_of_each_verdict() {
       files: target/plimsoll/demo/leaks/growth/</failure>
         </testcase>
         <testcase classname="demo.leaks" name="resources" time="0">
-          <failure message="threads and file descriptors keep growing, +1.00 threads and +1.00 file descriptors per iteration together (1,024 iterations, every allocation counted)" type="regressed">resources: threads and file descriptors keep growing, +1.00 threads and +1.00
+          <failure message="threads and file descriptors keep growing, +1.00 threads and +1.00 file descriptors per iteration together (1,024 iterations, every allocation counted)" type="regressed">resources: threads and file descriptors keep growing, +1.00 threads and
       files: target/plimsoll/demo/leaks/resources/</failure>
         </testcase>
         <testcase classname="demo.leaks" name="improved" time="0">
