@@ -51,8 +51,8 @@ const ENOUGH: f64 = 8.0;
 /// Events that a fast stretch should have.
 const RETURNING: f64 = 7.0;
 
-/// Iterations of a slow stretch for each event by the clock. Code that looks at the clock can only
-/// do so in an iteration.
+/// Iterations of a slow stretch for each addition by the clock. Code that looks at the clock can
+/// only do so in an iteration.
 const LOOKS: f64 = 2.0;
 
 /// How many times slower than on the ladder iterations are in a slow stretch, at least.
@@ -60,6 +60,9 @@ const SLOWER: f64 = 8.0;
 
 /// The fewest iterations of a slow stretch.
 const FEWEST: u64 = 3;
+
+/// The least that is added outside the allocator, in bytes.
+const PAGE: u64 = 4_096;
 
 /// Bytes by which memory outside the allocator varies, whatever a workload does.
 const OUTSIDE_NOISE: f64 = 262_144.0;
@@ -112,6 +115,8 @@ struct Events {
     /// What each event adds, in the finding's unit.
     at_once: f64,
     number: f64,
+    /// How many additions there may have been: an event that can be told may be several.
+    additions: f64,
     /// Whether objects count if they were born in the octave and stay. Otherwise the level counts.
     by_birth: bool,
 }
@@ -159,10 +164,10 @@ impl Octaves {
         let least = each.mul_f64(SLOWER * to_f64(FEWEST));
         let time = time.min(limit).max(least);
         (least <= limit).then_some(())?;
-        let expected = events
+        let looks = events
             .iter()
-            .map(|one| one.number * share(time, one.octave.time));
-        let looks = LOOKS * expected.fold(0.0, f64::max);
+            .map(|one| LOOKS * one.additions * share(time, one.octave.time));
+        let looks = looks.fold(0.0, f64::max);
         let slowest = to_f64(self.last.iterations) * share(time, self.last.time) / SLOWER;
         Some(Stretch {
             iterations: to_u64(looks.min(slowest)).max(FEWEST),
@@ -310,11 +315,16 @@ impl Octaves {
         let by_birth = stayed.is_some();
         let at_once = self.at_once(finding, by_birth);
         let number = unit(finding).of(&gained) / at_once;
+        let additions = match unit(finding) {
+            Unit::Objects => gained.objects,
+            Unit::Bytes => gained.bytes / PAGE,
+        };
         (finding.verdict == Verdict::Regressed && number >= 1.0).then_some(Events {
             octave,
             gained,
             at_once,
             number,
+            additions: to_f64(additions),
             by_birth,
         })
     }
