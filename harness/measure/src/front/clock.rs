@@ -224,15 +224,17 @@ impl Octaves {
     }
 
     /// Returns what the experiment tells of a finding, from what came in its slow and its fast
-    /// stretch. `None` if no experiment can tell, or none needs to.
+    /// stretch. `None` if no experiment can tell, or none needs to. `is_beside_clock` is as for
+    /// [`told_without`](Self::told_without).
     pub(crate) fn told(
         &self,
         finding: &Finding,
         slow: (&Stretch, Tally),
         fast: Option<(&Stretch, Tally)>,
+        is_beside_clock: bool,
     ) -> Option<Told> {
         let Some(before) = self.events(finding) else {
-            return self.told_without(finding);
+            return self.told_without(finding, is_beside_clock);
         };
         let by_iterations = |stretch: &Stretch| {
             let these = to_f64(stretch.iterations);
@@ -261,8 +263,9 @@ impl Octaves {
     }
 
     /// Returns what is told of a finding without any experiment: nothing, if the clock may have
-    /// filled a buffer that doubles.
-    pub(crate) fn told_without(&self, finding: &Finding) -> Option<Told> {
+    /// filled a buffer that doubles. `is_beside_clock` says whether other memory may grow with time:
+    /// then that may be a list of it.
+    pub(crate) fn told_without(&self, finding: &Finding, is_beside_clock: bool) -> Option<Told> {
         let [first, .., last] = last_octave(finding) else {
             return None;
         };
@@ -270,7 +273,8 @@ impl Octaves {
             && finding.subject.unit().is_none()
             && last.objects <= first.objects;
         let bytes = to_f64(last.bytes.saturating_sub(first.bytes));
-        let is_slow = bytes / self.last.time.as_secs_f64() < LIST_PER_SECOND
+        let per_second = bytes / self.last.time.as_secs_f64();
+        let is_slow = (is_beside_clock || per_second < LIST_PER_SECOND)
             && bytes / to_f64(self.last.iterations.max(1)) < LIST_PER_ITERATION;
         (is_buffer && bytes > 0.0 && is_slow).then_some(Told::Nothing)
     }

@@ -90,8 +90,13 @@ impl Experiment {
             corrected.enough = Some(most.max(budget));
         };
         let notes = &mut corrected.notes;
+        let may_be_clock = |finding: &Finding| {
+            let (told, _) = self.told(finding, false);
+            matches!(told, Some(Told::Clock | Told::Nothing))
+        };
+        let is_beside_clock = findings.iter().any(may_be_clock);
         findings.retain_mut(|finding| {
-            let (told, clock) = self.told(finding);
+            let (told, clock) = self.told(finding, is_beside_clock);
             let what = match finding.is_heap() {
                 true => format!("what {} allocates", finding.name()),
                 false => finding.name().to_owned(),
@@ -129,9 +134,9 @@ impl Experiment {
     }
 
     /// Returns what the experiment tells of a finding, and its rate with time.
-    fn told(&self, finding: &Finding) -> (Option<Told>, Option<Clock>) {
+    fn told(&self, finding: &Finding, is_beside_clock: bool) -> (Option<Told>, Option<Clock>) {
         let Some(taken) = &self.slow else {
-            return (self.octaves.told_without(finding), None);
+            return (self.octaves.told_without(finding, is_beside_clock), None);
         };
         let counts_births = self.octaves.counts_births(finding);
         let after = self.fast.as_ref().unwrap_or(taken);
@@ -147,7 +152,7 @@ impl Experiment {
         let fast = self.fast.as_ref();
         let fast = fast.map(|fast| (&fast.stretch, returned(fast)));
         let slow = (&taken.stretch, came);
-        let told = match self.octaves.told(finding, slow, fast) {
+        let told = match self.octaves.told(finding, slow, fast, is_beside_clock) {
             // A window of time, which may be full.
             Some(Told::Clock) if counts_births && after.has_lost(finding, taken, came) => {
                 Some(Told::Nothing)
