@@ -41,8 +41,9 @@ pub(super) fn causes(page: &mut Page, report: &Report, findings: &[&Finding]) {
         }
         let number = number_of(number, causes.len());
         let text = format!("{number}{} ({})", cause.gains().plain(), cause.allowed());
-        page.wrap(2, 6, Paint::Bold, &text);
-        about(page, 2 + columns(&number), cause);
+        let indent = 2 + columns(&number);
+        page.wrap(2, indent.max(4), Paint::Bold, &text);
+        about(page, indent, cause);
     }
     let rest: Vec<&Finding> = rest
         .iter()
