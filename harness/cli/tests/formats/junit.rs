@@ -206,7 +206,7 @@ fn one_of_each_verdict() {
          in lru::LruCache::put at lru-0.18.1/src/lib.rs:212
          1 GiB in 3.1 h at 1,000 iterations a second
       3. +96 B, +1.00 objects per iteration (its allowance of 96 B, 1.00 objects has
-          expired)
+         expired)
          in agreed at src/lib.rs:7
          1 GiB in 3.1 h at 1,000 iterations a second
 
