@@ -271,7 +271,7 @@ impl Blame {
 
 /// Returns whether a frame is the harness's own: nothing of the harness is to blame.
 fn is_harness(frame: &Frame) -> bool {
-    crate_of(&frame.function) == Some("plimsoll")
+    fold::is_harness(&frame.function)
 }
 
 /// Crates that the standard library has copies of, under the same names.

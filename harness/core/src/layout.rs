@@ -20,6 +20,7 @@
 
 mod workspace;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 pub use plimsoll_text::name::{MAX_SCENARIO_NAME, valid_scenario_name};
@@ -42,6 +43,9 @@ pub const OUTPUT: &str = "output.txt";
 /// The folder of every rung's dump, if they are kept.
 pub const RUNGS: &str = "rungs";
 
+/// The folder, beside those of scenarios, in which a program lists them. It is removed then.
+pub const LISTING: &str = ".list";
+
 /// The target that the reports of `plimsoll watch` belong to. A test of that name is another one.
 pub const WATCH: &str = "watch";
 /// The folder for plimsoll's files, in the target directory.
@@ -50,6 +54,32 @@ pub const REPORTS: &str = "plimsoll";
 pub const BASELINES: &str = "baselines";
 /// The settings file, which marks the folder that has the baselines.
 pub const SETTINGS: &str = "plimsoll.toml";
+
+/// Checks that every name is valid as a file name, and that no two scenarios have the same
+/// name.
+///
+/// # Errors
+///
+/// A message that says which name is wrong, and what a name can be.
+pub fn check_scenario_names<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<(), String> {
+    let mut known = BTreeSet::new();
+    for name in names {
+        if !valid_scenario_name(name) {
+            return Err(format!(
+                "`{name}` is not a valid name for a scenario\n  \
+                 expected up to {} of `A-Z a-z 0-9 _ . : -`, not beginning with `.` or `-`",
+                MAX_SCENARIO_NAME
+            ));
+        }
+        if !known.insert(name) {
+            return Err(format!(
+                "two scenarios are called `{name}`\n  hint: the baseline and the folder of a \
+                 scenario have its name, so no two may have the same"
+            ));
+        }
+    }
+    Ok(())
+}
 
 /// Returns the name of a scenario's folder, which is also the name of its baseline without
 /// `.toml`.

@@ -98,8 +98,8 @@ fn release_stack() {
         _rjem_je_prof_tctx_create
         _rjem_malloc
         alloc @ /rustc/5980/library/alloc/src/alloc.rs < alloc_impl @ /rustc/5980/library/alloc/src/alloc.rs < {impl#0}::allocate @ /rustc/5980/library/alloc/src/alloc.rs < new<bytes::bytes::Owned<case::Frame>> @ /rustc/5980/library/alloc/src/boxed.rs < from_owner<case::Frame> @ /home/me/.cargo/registry/src/index-0123456789abcdef/bytes-1.10.0/src/bytes.rs < fill @ /home/me/project/src/cache.rs < case::iteration @ /home/me/project/src/lib.rs
-        call_mut<(u64), case::f::{closure_env#0}> @ /rustc/5980/library/core/src/ops/function.rs < {closure#0}<u64> @ /home/me/project/harness/measure/src/scenario.rs < plimsoll::subject::workload_iteration @ /home/me/project/harness/measure/src/subject.rs
-        plimsoll::subject::run @ /home/me/project/harness/measure/src/subject.rs
+        call_mut<(u64), case::f::{closure_env#0}> @ /rustc/5980/library/core/src/ops/function.rs < {closure#0}<u64> @ /home/me/project/harness/measure/src/scenario.rs < plimsoll_subject::workload_iteration @ /home/me/project/harness/measure/src/subject.rs
+        plimsoll_subject::ladder @ /home/me/project/harness/measure/src/subject.rs
         leaks::main @ tests/leaks.rs
         std::sys::backtrace::__rust_begin_short_backtrace
         std::rt::lang_start::{{closure}}
@@ -120,8 +120,8 @@ fn release_stack() {
 fn an_inlined_iteration() {
     assert_snapshot!(folded("
         malloc
-        __rust_alloc @ /home/me/project/harness/measure/src/lib.rs < alloc @ /rustc/5980/library/alloc/src/alloc.rs < {impl#0}::allocate @ /rustc/5980/library/alloc/src/alloc.rs < new<u64> @ /rustc/5980/library/alloc/src/boxed.rs < {closure#0} @ tests/leaks.rs < plimsoll::subject::workload_iteration @ /home/me/project/harness/measure/src/subject.rs
-        plimsoll::subject::run @ /home/me/project/harness/measure/src/subject.rs
+        __rust_alloc @ /home/me/project/harness/measure/src/lib.rs < alloc @ /rustc/5980/library/alloc/src/alloc.rs < {impl#0}::allocate @ /rustc/5980/library/alloc/src/alloc.rs < new<u64> @ /rustc/5980/library/alloc/src/boxed.rs < {closure#0} @ tests/leaks.rs < plimsoll_subject::workload_iteration @ /home/me/project/harness/measure/src/subject.rs
+        plimsoll_subject::ladder @ /home/me/project/harness/measure/src/subject.rs
     "), @"leaks::{{closure}} @ tests/leaks.rs");
 }
 
@@ -273,10 +273,10 @@ fn lines_that_are_missing() {
         let folded = fold(&table, &addresses, &Normalization::default());
         folded.trace.lacks
     };
-    let own = "malloc\nalloc::vec::Vec<T>::push\ncase::fill\nplimsoll::subject::run";
+    let own = "malloc\nalloc::vec::Vec<T>::push\ncase::fill\nplimsoll_subject::ladder";
     assert_eq!(lacks(own, &[2]), Some(Lacks::DebugInfo));
     assert_eq!(lacks(own, &[0, 1, 3]), None);
-    let marker = "malloc\nplimsoll::subject::workload_iteration\nplimsoll::subject::run";
+    let marker = "malloc\nplimsoll_subject::workload_iteration\nplimsoll_subject::ladder";
     assert_eq!(lacks(marker, &[1]), Some(Lacks::DebugInfo));
     assert_eq!(lacks(marker, &[0, 2]), None);
     let thread = "malloc\nalloc::vec::Vec<T>::push\n\
@@ -290,7 +290,7 @@ fn something_is_always_left() {
     assert_snapshot!(folded(""), @"[empty]");
     assert_snapshot!(folded("malloc\nje_malloc"), @"[allocator]");
     assert_snapshot!(folded("malloc\nalloc::vec::Vec<T>::push\nstart_thread\nclone3"), @"alloc::vec::Vec::push");
-    assert_snapshot!(folded("malloc\nalloc::vec::Vec<T>::push\nplimsoll::canary::leak\nplimsoll::subject::run"), @"plimsoll::canary::leak");
+    assert_snapshot!(folded("malloc\nalloc::vec::Vec<T>::push\nplimsoll::canary::leak\nplimsoll_subject::ladder"), @"plimsoll::canary::leak");
     let unresolved = Folder::new(&SymbolTable::default(), &Normalization::default());
     assert_snapshot!(unresolved.fold(&[Avma(1), Avma(2)]).stack, @"[unknown]");
 }
@@ -376,7 +376,7 @@ proptest! {
     fn folding_twice_is_folding_once(
         frames in prop::collection::vec(prop::sample::select(vec![
             "malloc", "alloc::vec::Vec<T>::push", "case::f::{closure#0}", "case::f", "f @ src/a.rs", "hashbrown::x",
-            "core::ops::function::FnOnce::call_once", "plimsoll::subject::workload_iteration", "plimsoll::x", "main",
+            "core::ops::function::FnOnce::call_once", "plimsoll_subject::workload_iteration", "plimsoll::x", "main",
             "libx.so.1+0x10", "<case::A as std::io::Read>::read @ /rustc/1/library/std/src/io/mod.rs",
         ]), 0..12),
     ) {

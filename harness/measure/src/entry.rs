@@ -2,52 +2,96 @@
 
 use std::process::ExitCode;
 
+use plimsoll_subject::{Asked, Listed};
+
 use crate::{Scenario, Target};
 
 /// Runs this process as the front, a subject or the guardian, as the command line says.
-#[cfg(plimsoll_supported)]
 pub fn main(target: &Target, scenarios: impl FnOnce() -> Vec<Scenario>) -> ExitCode {
-    use crate::{front, subject};
-
-    let words = || std::env::args().skip(1);
-    if words().next().as_deref() == Some(front::guardian::FLAG) {
-        return front::guardian::run();
+    #[cfg(target_os = "linux")]
+    if let Some(status) = plimsoll_front::run_guardian_if_asked() {
+        return status;
     }
-    match subject::Arguments::parse(words()) {
-        Some(arguments) => subject::run(&arguments, |name| {
+    match plimsoll_subject::asked() {
+        Some(Asked::Measure(mut measure)) => {
             let mut scenarios = scenarios().into_iter();
-            let scenario = scenarios.find(|scenario| scenario.name == name)?;
-            Some(scenario.setup)
-        }),
-        None => front::run(target, scenarios()),
+            let Some(scenario) = scenarios.find(|one| one.name == measure.scenario()) else {
+                measure.fail(format_args!("the program has no scenario of this name"));
+            };
+            let mut workload = measure.set_up(scenario.setup);
+            measure.climb(&mut workload);
+            measure.end_with(move || drop(workload))
+        }
+        Some(Asked::List(mut list)) => {
+            for scenario in scenarios() {
+                list.add(&Listed {
+                    ignored: scenario.options.ignored,
+                    settings: &scenario.options.settings.of_builder(),
+                    ..Listed::named(scenario.name)
+                });
+            }
+            list.end()
+        }
+        None => front(target, scenarios()),
     }
 }
 
-/// Reports every scenario as ignored, with the reason.
-#[cfg(not(plimsoll_supported))]
-pub fn main(target: &Target, scenarios: impl FnOnce() -> Vec<Scenario>) -> ExitCode {
-    use crate::order::{clock_seed, seconds_now, shuffle};
-    use crate::scenario::check_names;
-
-    const WHY: &str = "plimsoll measures on Linux, on x86_64 and aarch64, in programs linked to glibc dynamically";
-    let _ = (target, seconds_now(), clock_seed());
-    let scenarios = scenarios();
-    if let Err(message) = check_names(&scenarios) {
-        return libtest_mimic::run(
-            &libtest_mimic::Arguments::from_args(),
-            vec![libtest_mimic::Trial::test("scenarios", move || {
-                Err(message.into())
-            })],
-        )
-        .exit_code();
+#[cfg(target_os = "linux")]
+fn front(target: &Target, scenarios: Vec<Scenario>) -> ExitCode {
+    if !plimsoll_subject::IS_SUPPORTED {
+        return unsupported::run(scenarios);
     }
-    let ignored = |scenario: Scenario| {
-        drop(scenario.setup);
-        let ignored = || Ok(libtest_mimic::Completion::ignored_with(WHY));
-        libtest_mimic::Trial::ignorable_test(scenario.name, ignored)
-            .with_ignored_flag(scenario.options.ignored.is_some())
-    };
-    let mut trials: Vec<libtest_mimic::Trial> = scenarios.into_iter().map(ignored).collect();
-    shuffle(&mut trials, 0);
-    libtest_mimic::run(&libtest_mimic::Arguments::from_args(), trials).exit_code()
+    let program = plimsoll_front::Program::of_this_process(
+        target.package,
+        target.name,
+        target.manifest_dir,
+    );
+    let listed = scenarios.iter().map(|scenario| plimsoll_front::Scenario {
+        name: scenario.name.to_owned(),
+        title: None,
+        settings: scenario.options.settings.clone(),
+        ignored: scenario.options.ignored.map(str::to_owned),
+    });
+    let listed = listed.collect();
+    let words = std::env::args().skip(1);
+    plimsoll_front::run(program, listed, words, |asked| {
+        let mut scenarios = scenarios.into_iter();
+        match scenarios.find(|scenario| scenario.name == asked.scenario) {
+            Some(scenario) => crate::isolation::run(scenario, &asked),
+            None => ExitCode::FAILURE,
+        }
+    })
+}
+
+#[cfg(not(target_os = "linux"))]
+fn front(_: &Target, scenarios: Vec<Scenario>) -> ExitCode {
+    unsupported::run(scenarios)
+}
+
+/// Where nothing can be measured.
+mod unsupported {
+    use std::process::ExitCode;
+
+    use libtest_mimic::{Arguments, Completion, Trial};
+    use plimsoll_core::layout::check_scenario_names;
+
+    use crate::Scenario;
+    
+    const WHY: &str = "plimsoll measures on Linux, on x86_64 and aarch64, in programs linked to glibc dynamically";
+
+    /// Reports every scenario as ignored, with the reason.
+    pub(super) fn run(scenarios: Vec<Scenario>) -> ExitCode {
+        let names = scenarios.iter().map(|scenario| scenario.name);
+        let names = check_scenario_names(names);
+        let ignored = |scenario: Scenario| {
+            let ignored = || Ok(Completion::ignored_with(WHY));
+            Trial::ignorable_test(scenario.name, ignored)
+                .with_ignored_flag(scenario.options.ignored.is_some())
+        };
+        let trials = match names {
+            Ok(()) => scenarios.into_iter().map(ignored).collect(),
+            Err(message) => vec![Trial::test("scenarios", move || Err(message.into()))],
+        };
+        libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    }
 }

@@ -32,15 +32,9 @@
 //! and reports every scenario as ignored.
 
 mod entry;
-#[cfg(plimsoll_supported)]
-mod front;
-#[cfg(plimsoll_supported)]
-mod jemalloc;
-mod order;
+#[cfg(target_os = "linux")]
+mod isolation;
 mod scenario;
-mod subject;
-#[cfg(plimsoll_supported)]
-mod sys;
 mod workload;
 
 #[doc(inline)]
@@ -62,11 +56,8 @@ pub struct Target {
 pub mod __private {
     pub use crate::Target;
     pub use crate::entry::main;
-    #[cfg(not(plimsoll_supported))]
-    pub use std::alloc::System as Allocator;
+    pub use plimsoll_subject::{Allocator, IS_SUPPORTED};
     pub use std::process::ExitCode;
-    #[cfg(plimsoll_supported)]
-    pub use tikv_jemallocator::Jemalloc as Allocator;
 }
 
 /// Defines the `main` of a test target with `harness = false`. It takes the scenarios, and

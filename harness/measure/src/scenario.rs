@@ -1,10 +1,8 @@
-use std::collections::BTreeSet;
 use std::time::Duration;
 
-use plimsoll_core::layout;
 use plimsoll_core::settings::{Inconclusive, Settings};
 
-use crate::subject::{workload_iteration, workload_setup};
+use plimsoll_subject::{workload_iteration, workload_setup};
 use crate::workload::{Iteration, Setup, Workload};
 
 /// A workload that plimsoll repeats, watching which memory it keeps.
@@ -92,7 +90,7 @@ impl Scenario {
     {
         let setup = move || {
             let mut workload = workload_setup(setup);
-            Box::new(move |i| workload_iteration(&mut workload, i)) as Workload
+            Box::new(move |i| workload_iteration(|| workload(i)).outcome()) as Workload
         };
         Scenario {
             name,
@@ -196,29 +194,6 @@ impl std::fmt::Debug for Scenario {
             .field("options", &self.options)
             .finish_non_exhaustive()
     }
-}
-
-/// Checks that every name is valid as a file name, and that no two scenarios have the same
-/// name.
-pub(crate) fn check_names(scenarios: &[Scenario]) -> Result<(), String> {
-    let mut names = BTreeSet::new();
-    for scenario in scenarios {
-        let name = scenario.name;
-        if !layout::valid_scenario_name(name) {
-            return Err(format!(
-                "`{name}` is not a valid name for a scenario\n  \
-                 expected up to {} of `A-Z a-z 0-9 _ . : -`, not beginning with `.` or `-`",
-                layout::MAX_SCENARIO_NAME
-            ));
-        }
-        if !names.insert(name) {
-            return Err(format!(
-                "two scenarios are called `{name}`\n  hint: the baseline and the folder of a \
-                 scenario have its name, so no two may have the same"
-            ));
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

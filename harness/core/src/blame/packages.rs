@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use toml_edit::{Document, Item, Table};
 
+use crate::fold::HARNESS;
+
 /// The packages that a workspace is built from, by the names of their crates.
 ///
 /// A package without a source is the reader's own: a member of the workspace, or one that is
@@ -134,15 +136,6 @@ impl Packages {
         one.split(' ').next().map(str::to_owned)
     }
 }
-
-/// The crates of the harness. They are in a test, and nothing of the workload needs them.
-const HARNESS: [&str; 5] = [
-    "plimsoll",
-    "plimsoll_core",
-    "plimsoll_symbols",
-    "plimsoll_text",
-    "plimsoll_unwind",
-];
 
 /// Returns the name of a package's crate, unless the package gives it another one.
 fn crate_name(package: &str) -> String {

@@ -314,9 +314,9 @@ fn places() {
              ^ setup",
             "want::new from setup of pages",
         ),
-        ("plimsoll::subject::workload_iteration\n ^ iteration", "- from workload of pages"),
-        ("plimsoll::subject::workload_setup\n ^ setup", "- from setup of pages"),
-        ("plimsoll::subject::run::serve", "-"),
+        ("plimsoll_subject::workload_iteration\n ^ iteration", "- from workload of pages"),
+        ("plimsoll_subject::workload_setup\n ^ setup", "- from setup of pages"),
+        ("plimsoll_subject::ladder::serve", "-"),
         // What a thread runs is inlined into the standard library.
         ("alloc::sync::Arc::new\n ^ thread", "alloc::sync::Arc::new"),
         ("alloc::sync::Arc::new\n ^ thread without lines", "-"),

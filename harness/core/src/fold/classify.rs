@@ -54,7 +54,7 @@ pub(super) fn name(source: &SourceFrame, crates: &Crates) -> (String, Kind) {
     let kind = match krate {
         _ if allocates => Kind::Allocator,
         _ if MARKERS.contains(&name.as_str()) => Kind::Marker,
-        Some("plimsoll") => Kind::Harness,
+        _ if is_harness(&name) => Kind::Harness,
         _ if is_shim(&name, std) => Kind::Shim,
         _ if std => Kind::Std,
         _ if is_c && STARTS.contains(&name.as_str()) => Kind::Start,
@@ -67,8 +67,24 @@ pub(super) fn name(source: &SourceFrame, crates: &Crates) -> (String, Kind) {
 }
 
 /// The functions from which the subject calls the setup and one iteration.
-const MARKERS: [&str; 2] = [SETUP, "plimsoll::subject::workload_iteration"];
-pub(super) const SETUP: &str = "plimsoll::subject::workload_setup";
+const MARKERS: [&str; 2] = [SETUP, "plimsoll_subject::workload_iteration"];
+pub(super) const SETUP: &str = "plimsoll_subject::workload_setup";
+
+/// The crates of the harness. They are in a test, and nothing of the workload needs them.
+pub(crate) const HARNESS: [&str; 7] = [
+    "plimsoll",
+    "plimsoll_core",
+    "plimsoll_front",
+    "plimsoll_subject",
+    "plimsoll_symbols",
+    "plimsoll_text",
+    "plimsoll_unwind",
+];
+
+/// Returns whether a function is the harness's own.
+pub(crate) fn is_harness(function: &str) -> bool {
+    crate_of(function).is_some_and(|name| HARNESS.contains(&name))
+}
 
 /// Crates of the standard library.
 const STD: [&str; 7] = [

@@ -5,7 +5,7 @@
 //!             <std::collections::hash::map::HashMap<u64, u8>>::insert   cut: std
 //! 0x55d0beef  <lru::LruCache<u64, u8>>::put::h0123456789abcdef          lru::LruCache::put
 //! 0x55d0bead  tests::main::{closure#0}                                  tests::main::{{closure}}
-//! 0x55d0bad0  plimsoll::subject::workload_iteration                     cut: harness, and callers
+//! 0x55d0bad0  plimsoll_subject::workload_iteration                     cut: harness, and callers
 //! ```
 //!
 //! First, [`normalize_frame`] normalises each name. Then the stack loses these frames:
@@ -29,7 +29,7 @@ mod scan;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) use alike::may_be_one;
-pub(crate) use classify::is_of_std;
+pub(crate) use classify::{HARNESS, is_harness, is_of_std};
 pub use normalize::normalize_frame;
 pub(crate) use qualify::{crate_of, package_of_file, version_of_file};
 

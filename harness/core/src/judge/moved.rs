@@ -24,7 +24,7 @@ use super::subjects::{Agreed, Measured, Move, Of};
 use super::{Observed, Policy, SAMPLED_ERRORS};
 use crate::baseline::{AllowanceSubject, Baseline, StackPattern};
 use crate::dump::SampleInterval;
-use crate::fold::may_be_one;
+use crate::fold::{is_harness, may_be_one};
 use crate::growth::Growth;
 use crate::{FoldedStack, Rate, Series};
 
@@ -374,7 +374,7 @@ fn of_workload<'a>(new: &Grown<'_, 'a>) -> Vec<&'a str> {
     let frames = new.stack.frames().iter().map(String::as_str);
     let mut frames: Vec<&str> = frames.collect();
     let is_left_out = |leaf: &mut &str| {
-        new.is_bare && (leaf.starts_with("plimsoll::") || leaf.starts_with("hashbrown::"))
+        new.is_bare && (is_harness(leaf) || leaf.starts_with("hashbrown::"))
     };
     while frames.pop_if(is_left_out).is_some() {}
     frames

@@ -543,7 +543,7 @@ fn the_place_to_blame() {
     let start = ("jobs::start", "src/jobs.rs");
     let want = ("want::new", "want-0.3.1/src/lib.rs");
     let hyper = ("hyper::connect", "hyper-1.9.0/src/client.rs");
-    let harness = ("plimsoll::subject::workload_iteration", "");
+    let harness = ("plimsoll_subject::workload_iteration", "");
     let [iteration, setup, thread] = [Origin::Iteration, Origin::Setup, Origin::Thread].map(Some);
     for (frames, origin, expected) in [
         (&[start][..], iteration, "jobs::start at src/jobs.rs:7"),

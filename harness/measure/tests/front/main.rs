@@ -1,7 +1,7 @@
 //! The front and its subjects, as a user sees them: this program runs itself as
 //! a leak test and looks at what comes of it.
 #![cfg_attr(
-    plimsoll_supported,
+    all(target_os = "linux", target_env = "gnu"),
     expect(
         clippy::print_stdout,
         clippy::print_stderr,
@@ -9,27 +9,27 @@
     )
 )]
 
-#[cfg(plimsoll_supported)]
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod cases;
-#[cfg(plimsoll_supported)]
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod program;
-#[cfg(not(plimsoll_supported))]
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 mod unsupported;
 
 use std::process::ExitCode;
 
-#[cfg(plimsoll_supported)]
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
 use libtest_mimic::{Arguments, Trial};
 
 /// Makes this program the leak test.
 const PROGRAM: &str = "PLIMSOLL_TEST_PROGRAM";
 
-#[cfg(not(plimsoll_supported))]
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 fn main() -> ExitCode {
     unsupported::main()
 }
 
-#[cfg(plimsoll_supported)]
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn main() -> ExitCode {
     let is_subject = std::env::args()
         .nth(1)

@@ -40,7 +40,7 @@ pub(crate) fn main() -> ExitCode {
 }
 
 fn every_scenario_is_ignored_with_the_reason() {
-    const WHY: &str = "ignored (plimsoll measures on Linux with glibc, on x86_64 and aarch64)";
+    const WHY: &str = "ignored (plimsoll measures on Linux, on x86_64 and aarch64, in programs linked to glibc dynamically)";
     let run = |arguments: &[&str]| {
         let mut command = Command::new(std::env::current_exe().unwrap());
         let output = command.args(arguments).env(PROGRAM, "1").output().unwrap();

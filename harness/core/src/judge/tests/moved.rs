@@ -237,11 +237,11 @@ fn symbols_alone() {
     ");
     // Two objects in three are inlined, and what is left is ours.
     assert_snapshot!(
-        held(debug, "*a::hoard 1 32\n*plimsoll::subject::workload_iteration 5 160"), @"within, 1 per 1000 | within Moved: 2 stacks at a::hoard 6.00 objects 192.00 B linear");
+        held(debug, "*a::hoard 1 32\n*plimsoll_subject::workload_iteration 5 160"), @"within, 1 per 1000 | within Moved: 2 stacks at a::hoard 6.00 objects 192.00 B linear");
     let more = [
-        "*a::hoard 1 32\n*plimsoll::subject::workload_iteration 6 192",
-        "*a::hoard 1 32\n*plimsoll::subject::workload_iteration 4 128",
-        "*a::hoard 1 32\n*plimsoll::subject::workload_iteration 5 160\n*b::add 1 32",
+        "*a::hoard 1 32\n*plimsoll_subject::workload_iteration 6 192",
+        "*a::hoard 1 32\n*plimsoll_subject::workload_iteration 4 128",
+        "*a::hoard 1 32\n*plimsoll_subject::workload_iteration 5 160\n*b::add 1 32",
         // It has debug information, so what it calls would be named.
         "*a::hoard 1 32\nmain 5 160",
     ];

@@ -15,14 +15,13 @@ use plimsoll_core::report::{
 };
 use plimsoll_core::{Lacks, Per, Rate, layout};
 
-use super::climb::{Climb, Route, before_and_after};
-use super::enough::enough;
-use super::experiment::Corrected;
-use super::plan::Plan;
-use super::policy::check;
-use super::profile::Greeting;
-use super::settings::Effective;
-use crate::subject::unwind::Walks;
+use crate::climb::{Climb, Route, before_and_after};
+use crate::enough::enough;
+use crate::experiment::Corrected;
+use crate::plan::Plan;
+use crate::policy::check;
+use crate::settings::Effective;
+use crate::protocol::{Greeting, Walks};
 
 /// A climb's report, with texts that are not part of it.
 pub(crate) struct Judged {
@@ -269,7 +268,7 @@ fn overtime(verdict: Verdict, climb: &Climb, settings: &Effective) -> Option<Str
 /// Returns notes on how stacks were walked.
 fn unwinding(greeting: &Greeting, ended: Walks) -> Vec<String> {
     let mut notes = Vec::new();
-    let reason = greeting.get("reason");
+    let reason = greeting.get("unwinder-reason");
     if !reason.is_empty() {
         notes.push(format!(
             "stacks were walked by libgcc, which is slow: of plimsoll's own unwinder, {reason}"
@@ -289,11 +288,11 @@ fn unwinding(greeting: &Greeting, ended: Walks) -> Vec<String> {
 }
 
 fn measured(greeting: &Greeting, plan: Plan, profile: &str) -> Option<Measured> {
-    let jemalloc = greeting.get("version");
+    let jemalloc = greeting.get("jemalloc");
     (!jemalloc.is_empty()).then(|| Measured {
-        target: env!("PLIMSOLL_TARGET").to_owned(),
+        target: greeting.get("target").to_owned(),
         profile: profile.to_owned(),
-        toolchain: env!("PLIMSOLL_TOOLCHAIN").to_owned(),
+        toolchain: greeting.get("toolchain").to_owned(),
         // The rest of the version is a commit, which interests nobody.
         jemalloc: jemalloc.split('-').next().unwrap_or(jemalloc).to_owned(),
         sample_interval: plan.interval().bytes(),

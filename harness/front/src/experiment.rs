@@ -8,7 +8,7 @@ use plimsoll_core::ladder::RUNGS_PER_OCTAVE;
 use plimsoll_core::report::{Clock, Finding, Rung, Subject, units};
 use plimsoll_core::{FoldedStack, Tally};
 
-use super::clock::{Octaves, Stretch, Told};
+use crate::clock::{Octaves, Stretch, Told};
 
 /// What was alive after a stretch.
 #[derive(Debug)]

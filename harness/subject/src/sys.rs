@@ -1,5 +1,4 @@
-//! System calls that the standard library does not offer: processes, signals, limits and shared
-//! memory.
+//! System calls that the standard library does not offer: signals, limits and shared memory.
 
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -45,30 +44,6 @@ pub(crate) fn take_descriptor(descriptor: RawFd) -> io::Result<OwnedFd> {
     Ok(copy)
 }
 
-/// Returns the columns of the terminal that standard output is. `None` if it is no terminal.
-pub(crate) fn columns() -> Option<usize> {
-    let mut size = libc::winsize {
-        ws_row: 0,
-        ws_col: 0,
-        ws_xpixel: 0,
-        ws_ypixel: 0,
-    };
-    // SAFETY: ioctl_tty(2): TIOCGWINSZ writes a `winsize` to where the pointer points. For a
-    // descriptor that is no terminal, it returns an error and writes nothing.
-    let answer = unsafe { libc::ioctl(libc::STDOUT_FILENO, libc::TIOCGWINSZ, &raw mut size) };
-    let columns = usize::from(size.ws_col);
-    (checked(answer).is_ok() && columns > 0).then_some(columns)
-}
-
-/// Kills a process.
-pub(crate) fn kill(process: u32) {
-    if let Ok(process @ 2..) = libc::pid_t::try_from(process) {
-        // SAFETY: kill(2) takes two numbers; if the process is gone, it returns an error and
-        // changes nothing.
-        unsafe { libc::kill(process, libc::SIGKILL) };
-    }
-}
-
 /// Returns whether this process was forked from one that had called [`notice_forks`].
 pub(crate) fn was_forked() -> bool {
     FORKED.load(Ordering::Relaxed)
@@ -84,15 +59,6 @@ pub(crate) fn notice_forks() {
     // SAFETY: pthread_atfork(3) keeps the function pointer; the function lives as long as the
     // process. It only stores into an atomic, which a forked child may do.
     unsafe { libc::pthread_atfork(None, None, Some(in_the_child)) };
-}
-
-/// Kills every process of a process group.
-pub(crate) fn kill_group(group: u32) {
-    if let Ok(group @ 2..) = libc::pid_t::try_from(group) {
-        // SAFETY: kill(2) takes two numbers; if the group is gone, it returns an error and
-        // changes nothing.
-        unsafe { libc::kill(-group, libc::SIGKILL) };
-    }
 }
 
 /// Raises the soft limit of open files to the hard limit, but to no more than 65,536.
@@ -111,13 +77,6 @@ pub(crate) fn raise_descriptor_limit() {
     unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) };
 }
 
-/// Returns the bytes of a page of memory.
-pub(crate) fn page_size() -> u64 {
-    // SAFETY: sysconf(3) takes a number and returns one.
-    let answer = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    u64::try_from(answer).unwrap_or(4_096)
-}
-
 /// Flushes the buffered output of the program, that of Rust and that of C.
 pub(crate) fn flush_output() {
     use std::io::Write;
@@ -133,28 +92,9 @@ pub(crate) fn exit_now(status: i32) -> ! {
     unsafe { libc::_exit(status) }
 }
 
-/// Returns the name of a signal.
-pub(crate) fn signal_name(signal: i32) -> &'static str {
-    match signal {
-        libc::SIGABRT => "SIGABRT",
-        libc::SIGBUS => "SIGBUS",
-        libc::SIGFPE => "SIGFPE",
-        libc::SIGILL => "SIGILL",
-        libc::SIGINT => "SIGINT",
-        libc::SIGKILL => "SIGKILL",
-        libc::SIGPIPE => "SIGPIPE",
-        libc::SIGSEGV => "SIGSEGV",
-        libc::SIGSYS => "SIGSYS",
-        libc::SIGTERM => "SIGTERM",
-        libc::SIGTRAP => "SIGTRAP",
-        libc::SIGXCPU => "SIGXCPU",
-        libc::SIGXFSZ => "SIGXFSZ",
-        _ => "another signal",
-    }
-}
-
 /// Progress of a subject, in a file that the subject maps and the front reads. The file
 /// outlives a subject that is killed. Processes that the subject forks share the mapping.
+#[derive(Debug)]
 pub(crate) struct Progress {
     iterations: &'static AtomicU64,
     strays: &'static AtomicU64,

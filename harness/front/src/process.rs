@@ -1,6 +1,5 @@
 //! Starts a subject, talks to it, and kills everything that is left of it.
 
-use std::ffi::CString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::OwnedFd;
@@ -8,19 +7,19 @@ use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command as Process, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use plimsoll_core::layout;
 use plimsoll_core::report::Failure;
 use plimsoll_core::settings::Unwinder;
 
-use super::guardian::{Guardian, Mark};
-use super::observe;
-use super::plan::Plan;
-use crate::subject::channel::{Command, MAX_LINE};
-use crate::subject::{Arguments, CONFIGURATION};
-use crate::sys::{self, Progress};
+use crate::guardian::{Guardian, Mark};
+use crate::observe;
+use crate::plan::Plan;
+use crate::program::Program;
+use crate::protocol::{CONFIGURATION, Command, FLAG, Greeting, MAX_LINE, PROGRESS_BYTES};
+use crate::sys;
 
 /// Interval between looks at a working subject.
 const TICK: Duration = Duration::from_millis(10);
@@ -46,7 +45,8 @@ pub(crate) struct Subject<'a> {
     guardian: &'a Guardian,
     mark: Mark,
     stream: UnixStream,
-    answer: Vec<u8>,
+    /// What the subject has said and nobody has read.
+    said: Vec<u8>,
     output: PathBuf,
     captured: bool,
     progress: File,
@@ -59,6 +59,8 @@ pub(crate) struct Subject<'a> {
 pub(crate) enum Answer {
     /// The line that the subject answered.
     Line(String),
+    /// The program is no subject, or one of another version, for this reason.
+    Foreign(String),
     /// The subject has ended.
     Exited(ExitStatus),
     /// It did not answer in time.
@@ -72,9 +74,9 @@ pub(crate) enum Answer {
 }
 
 impl<'a> Subject<'a> {
-    /// Starts a subject for a scenario; its files are in `folder`.
+    /// Starts a program as a subject; its files are in `folder`.
     pub(crate) fn start(
-        scenario: &str,
+        program: &Program,
         folder: &Path,
         capture: bool,
         (plan, unwinder): (Plan, Unwinder),
@@ -89,7 +91,7 @@ impl<'a> Subject<'a> {
             .create(true)
             .truncate(true)
             .open(&progress_path)?;
-        progress.set_len(Progress::BYTES)?;
+        progress.set_len(PROGRESS_BYTES)?;
         let output = folder.join(layout::OUTPUT);
         // The output is opened for appending, so that it can be cut while the subject writes to
         // it.
@@ -101,18 +103,15 @@ impl<'a> Subject<'a> {
             configuration.push_str(&more.to_string_lossy());
         }
         let mark = guardian.mark();
-        let mut process = Process::new("/proc/self/exe");
+        let mut process = program.command();
         process
-            .args([Arguments::FLAG, scenario, &std::process::id().to_string()])
+            .args([FLAG, &std::process::id().to_string()])
             .arg(&progress_path)
             .arg(unwinder.as_str())
             .envs(CONFIGURATION.map(|variable| (variable, &configuration)))
             .env(Mark::VARIABLE, &mark.0)
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .process_group(0);
-        if let Some(name) = std::env::args_os().next() {
-            process.arg0(name);
-        }
         if capture {
             process.stdout(appended()?).stderr(appended()?);
         }
@@ -123,7 +122,7 @@ impl<'a> Subject<'a> {
             guardian,
             mark,
             stream: ours,
-            answer: Vec::new(),
+            said: Vec::new(),
             output,
             captured: capture,
             progress,
@@ -177,22 +176,48 @@ impl<'a> Subject<'a> {
         answer
     }
 
+    /// Waits for what the subject says of itself after its start.
+    ///
+    /// # Errors
+    ///
+    /// What came instead; [`Answer::Foreign`] if the program speaks no protocol that is known.
+    pub(crate) fn greeting(&mut self, timeout: Duration) -> Result<Greeting, Answer> {
+        let mut greeting = Greeting::default();
+        let line = |subject: &mut Self| match subject.wait(timeout, u64::MAX) {
+            Answer::Line(line) => Ok(line),
+            other => Err(other),
+        };
+        Greeting::check_hello(&line(self)?).map_err(Answer::Foreign)?;
+        loop {
+            let line = line(self)?;
+            if line.trim_end() == Greeting::END {
+                return Ok(greeting);
+            }
+            greeting.add(&line);
+        }
+    }
+
+    /// Takes the next line of what the subject has said.
+    fn line(&mut self) -> Option<String> {
+        let end = self.said.iter().position(|byte| *byte == b'\n')?;
+        let line: Vec<u8> = self.said.drain(..=end).collect();
+        Some(String::from_utf8_lossy(&line[..end]).into_owned())
+    }
+
     /// Waits for a line, with the limits of [`Self::ask`].
     pub(crate) fn wait(&mut self, timeout: Duration, memory: u64) -> Answer {
-        self.answer.clear();
         let mut buffer = [0; MAX_LINE];
         let mut looked = Instant::now();
         loop {
+            if let Some(line) = self.line() {
+                return Answer::Line(line);
+            }
             match self.stream.read(&mut buffer) {
                 Ok(0) => return self.gone(),
                 Ok(read) => {
-                    self.answer.extend_from_slice(&buffer[..read]);
-                    if self.answer.len() > 2 * MAX_LINE {
+                    self.said.extend_from_slice(&buffer[..read]);
+                    if self.said.len() > 2 * MAX_LINE {
                         return self.gone();
-                    }
-                    if self.answer.last() == Some(&b'\n') {
-                        self.answer.pop();
-                        return Answer::Line(String::from_utf8_lossy(&self.answer).into_owned());
                     }
                 }
                 Err(error)
@@ -280,8 +305,8 @@ impl<'a> Subject<'a> {
         let _ = self.stream.set_nonblocking(true);
         let mut stream = (&mut self.stream).take(MAX_LINE as u64);
         let _ = stream.read_to_end(&mut said);
-        let said = String::from_utf8_lossy(&said);
-        said.lines().next().map(str::to_owned)
+        self.said.extend(said);
+        self.line()
     }
 
     /// Kills what is left of the subject, and all processes that its workload started.
@@ -357,14 +382,14 @@ pub(crate) fn ending(status: ExitStatus) -> String {
 ///
 /// If the path cannot be sent in a line of text.
 pub(crate) fn dump_command(path: &Path) -> io::Result<Command> {
-    use std::os::unix::ffi::OsStrExt;
-    let bytes = path.as_os_str().as_bytes();
     // A newline ends a command, and the channel carries UTF-8.
-    if bytes.len() > MAX_LINE / 2 || bytes.contains(&b'\n') || std::str::from_utf8(bytes).is_err() {
-        return Err(io::Error::new(
+    match path.to_str() {
+        Some(path) if path.len() <= MAX_LINE / 2 && !path.contains('\n') => {
+            Ok(Command::Dump(path.to_owned()))
+        }
+        _ => Err(io::Error::new(
             io::ErrorKind::InvalidFilename,
             "the path is too long, or has a newline or bytes that are not UTF-8 in it",
-        ));
+        )),
     }
-    Ok(Command::Dump(CString::new(bytes)?))
 }

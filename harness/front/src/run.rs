@@ -1,24 +1,4 @@
-//! The front: the process that starts a subject for every scenario, and judges the subject's
-//! dumps.
-
-mod agreed;
-mod arguments;
-mod climb;
-mod clock;
-mod coarse;
-mod enough;
-mod experiment;
-pub(crate) mod guardian;
-mod isolation;
-mod observe;
-mod outcome;
-mod pace;
-mod place;
-mod plan;
-mod policy;
-mod process;
-mod profile;
-mod settings;
+//! Runs the scenarios of a program as tests: what libtest-mimic does, and what it does not.
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
@@ -30,31 +10,41 @@ use libtest_mimic::{Completion, Failed, Trial};
 use plimsoll_core::baseline::{Baseline, Date};
 use plimsoll_core::fold::Normalization;
 use plimsoll_core::judge::Verdict;
+use plimsoll_core::layout;
 use plimsoll_core::report::{Finding, Report, text};
 use plimsoll_core::settings::{Inconclusive, Layer, Stale};
 use plimsoll_text::escape;
 
-use self::agreed::Agreed;
-use self::arguments::Arguments;
-use self::climb::{Attempt, Route, climb};
-use self::coarse::Coarse;
-use self::guardian::Guardian;
-use self::place::Place;
-use self::plan::Plan;
-use self::policy::{Enough, Terms};
-use self::process::Subject;
-use self::settings::Effective;
-use crate::scenario::Scenario;
-use crate::scenario::check_names;
-use crate::{Target, order, sys};
+use crate::agreed::Agreed;
+use crate::arguments::Arguments;
+use crate::climb::{Attempt, Route, climb};
+use crate::coarse::Coarse;
+use crate::guardian::Guardian;
+use crate::place::Place;
+use crate::plan::Plan;
+use crate::policy::{Enough, Terms};
+use crate::process::Subject;
+use crate::settings::Effective;
+use crate::program::{Program, Scenario};
+use crate::{agreed, arguments, coarse, isolation, observe, order, outcome, settings, sys};
+use crate::isolation::InProcess;
 
 /// libtest's exit status, for a failed run and for invalid arguments.
-const FAILED: u8 = 101;
+pub(crate) const FAILED: u8 = 101;
 
-/// Runs the tests as the command line asks.
-pub(crate) fn run(target: &Target, scenarios: Vec<Scenario>) -> ExitCode {
-    match Front::prepare(target, &scenarios) {
-        Ok(Some(front)) => front.run(scenarios),
+/// Measures the scenarios of a program as libtest's command line `words` asks, and returns
+/// libtest's exit status.
+///
+/// If `PLIMSOLL_ISOLATION=off` asks for one scenario in the process of the test itself,
+/// `in_process` runs it.
+pub fn run(
+    program: Program,
+    scenarios: Vec<Scenario>,
+    words: impl IntoIterator<Item = String>,
+    in_process: impl FnOnce(InProcess) -> ExitCode,
+) -> ExitCode {
+    match Front::prepare(program, &scenarios, words) {
+        Ok(Some(front)) => front.run(scenarios, in_process),
         Ok(None) => {
             say(arguments::HELP);
             ExitCode::SUCCESS
@@ -87,12 +77,12 @@ fn within_80_columns(line: &str) -> String {
 }
 
 /// Prints to stdout. Only this function and [`complain`] print beside libtest-mimic.
-fn say(text: &str) {
+pub(crate) fn say(text: &str) {
     // An error means that the reader has closed our output: there is nobody to tell.
     let _ = writeln!(std::io::stdout().lock(), "{text}");
 }
 
-fn complain(text: &str) {
+pub(crate) fn complain(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
@@ -115,7 +105,7 @@ fn is_unusual(name: &str, unusual: &str, usual: &[&str]) -> Result<bool, String>
 struct Front {
     arguments: Arguments,
     shared: Arc<Shared>,
-    effective: BTreeMap<&'static str, Effective>,
+    effective: BTreeMap<String, Effective>,
     /// What a stale baseline does, for the test as a whole.
     stale: Stale,
     isolated: bool,
@@ -123,6 +113,7 @@ struct Front {
 
 /// State that all trials share.
 struct Shared {
+    program: Program,
     place: Place,
     scenarios: Vec<String>,
     /// Those that a filter selects, if not all. Absent under nextest, where each process runs
@@ -148,25 +139,29 @@ struct Shared {
 
 impl Front {
     /// Returns `None` if the command line asks for help.
-    fn prepare(target: &Target, scenarios: &[Scenario]) -> Result<Option<Front>, String> {
+    fn prepare(
+        program: Program,
+        scenarios: &[Scenario],
+        words: impl IntoIterator<Item = String>,
+    ) -> Result<Option<Front>, String> {
         let variable = |name: &str| std::env::var(name).ok();
-        let arguments = Arguments::parse(std::env::args().skip(1), variable)?;
+        let arguments = Arguments::parse(words, variable)?;
         if arguments.help {
             return Ok(None);
         }
-        check_names(scenarios)?;
-        let place = Place::find(target);
+        layout::check_scenario_names(scenarios.iter().map(|scenario| scenario.name.as_str()))?;
+        let place = Place::find(&program);
         let files = settings::read_files(&place)?;
         let environment = Layer::from_variables(std::env::vars_os());
         let environment = environment.map_err(|error| error.to_string())?.settings;
         let memory = observe::memory_limit();
         let mut effective = BTreeMap::new();
         for scenario in scenarios {
-            let builder = &scenario.options.settings;
+            let builder = &scenario.settings;
             let set = environment.or(builder).or(&files);
             let settings = Effective::of(&set, memory)
                 .map_err(|message| format!("{}: {message}", scenario.name))?;
-            effective.insert(scenario.name, settings.with_builder(builder));
+            effective.insert(scenario.name.clone(), settings.with_builder(builder));
         }
         let is_on = |name: &str| variable(name).is_some_and(|value| !["", "0"].contains(&&*value));
         let isolated = is_unusual("PLIMSOLL_ISOLATION", "off", &["on", "process"])?;
@@ -176,12 +171,13 @@ impl Front {
             Some(libtest_mimic::ColorSetting::Never) => false,
             _ => std::io::stdout().is_terminal() && !is_on("NO_COLOR"),
         };
-        let names = scenarios.iter().map(|scenario| scenario.name.to_owned());
+        let names = scenarios.iter().map(|scenario| scenario.name.clone());
         let names: Vec<String> = names.collect();
         let mut selected = names.clone();
         selected.retain(|name| arguments.selects(name));
         let is_known = selected.len() < names.len() && !is_on("NEXTEST");
         let shared = Shared {
+            program,
             scenarios: names,
             selected: is_known.then_some(selected),
             normalization: Normalization {
@@ -211,14 +207,19 @@ impl Front {
         }))
     }
 
-    fn run(self, scenarios: Vec<Scenario>) -> ExitCode {
+    fn run(
+        self,
+        scenarios: Vec<Scenario>,
+        in_process: impl FnOnce(InProcess) -> ExitCode,
+    ) -> ExitCode {
         let format = self.arguments.format;
         if self.isolated && !self.arguments.list {
-            return isolation::run(&self.arguments, scenarios, &self.effective);
+            let chosen = isolation::chosen(&self.arguments, &self.effective);
+            return chosen.map_or_else(|status| status, in_process);
         }
         if !self.arguments.list {
             // What does not come to its turn must not leave a report of an older run.
-            let selected = scenarios.iter().map(|scenario| scenario.name);
+            let selected = scenarios.iter().map(|scenario| scenario.name.as_str());
             let selected = selected.filter(|name| self.arguments.selects(name));
             let folders = selected.map(|name| self.shared.place.scenario(name));
             folders.for_each(|folder| outcome::forget_report(&folder));
@@ -292,14 +293,14 @@ impl Front {
     }
 
     fn trial(&self, scenario: &Scenario) -> Trial {
-        let name = scenario.name;
+        let name = scenario.name.clone();
         let shared = Arc::clone(&self.shared);
-        let settings = self.effective[name].clone();
+        let settings = self.effective[&name].clone();
         // libtest-mimic shows no reason if its own flag ignores a test.
         let is_asked_for = self.arguments.ignored || self.arguments.include_ignored;
-        let ignored = scenario.options.ignored.filter(|_| !is_asked_for);
-        let flagged = scenario.options.ignored.is_some() && (is_asked_for || self.arguments.list);
-        Trial::ignorable_test(name, move || {
+        let ignored = scenario.ignored.clone().filter(|_| !is_asked_for);
+        let flagged = scenario.ignored.is_some() && (is_asked_for || self.arguments.list);
+        Trial::ignorable_test(name.clone(), move || {
             if let Some(reason) = ignored {
                 return Ok(Completion::ignored_with(reason));
             }
@@ -307,7 +308,7 @@ impl Front {
                 let why = "not started: another test has failed";
                 return Ok(Completion::ignored_with(why));
             }
-            let outcome = shared.measure(name, &settings);
+            let outcome = shared.measure(&name, &settings);
             if outcome.is_err() {
                 shared.failed.store(true, Ordering::Relaxed);
             }
@@ -319,7 +320,7 @@ impl Front {
 
 impl Shared {
     /// Measures one scenario and writes its report. Returns an error if the test fails.
-    fn measure(&self, name: &'static str, settings: &Effective) -> Result<(), Failed> {
+    fn measure(&self, name: &str, settings: &Effective) -> Result<(), Failed> {
         let folder = self.place.scenario(name);
         let problem = |what: String| Failed::from(format!("{name}: plimsoll: {what}"));
         let unwritable = |error: io::Error| problem(format!("{}: {error}", folder.display()));
@@ -336,6 +337,7 @@ impl Shared {
             }
         };
         let mut route = Route {
+            scenario: name,
             folder: &folder,
             terms: Terms {
                 settings,
@@ -350,7 +352,7 @@ impl Shared {
         let mut enough: Option<Enough> = None;
         let (climb, output) = loop {
             let mut subject = Subject::start(
-                name,
+                &self.program,
                 &folder,
                 self.captures,
                 (route.terms.plan, settings.unwinder),

@@ -3,13 +3,14 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use plimsoll_core::blame::Packages;
 use plimsoll_core::layout;
 use plimsoll_core::report::Run;
 
-use crate::Target;
+use crate::Program;
 
 /// The folders and names of one run.
 #[derive(Debug)]
@@ -28,25 +29,21 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    pub(crate) fn find(target: &Target) -> Place {
-        // cargo and nextest set this variable to where the package is now. The program may have
-        // been built on another machine.
-        let manifest = std::env::var_os("CARGO_MANIFEST_DIR")
-            .map_or_else(|| PathBuf::from(target.manifest_dir), PathBuf::from);
-        let baselines = layout::baselines_dir(&manifest, Path::exists);
-        let workspace = layout::workspace_root(&manifest, |dir| {
+    pub(crate) fn find(tested: &Program) -> Place {
+        let manifest = &tested.manifest_dir;
+        let baselines = layout::baselines_dir(manifest, Path::exists);
+        let workspace = layout::workspace_root(manifest, |dir| {
             std::fs::read_to_string(dir.join("Cargo.toml")).ok()
         });
-        let settings = layout::settings_files(&manifest, &workspace, Path::exists);
-        let program = std::env::current_exe().ok();
-        let target_dir = program
-            .as_deref()
-            .and_then(|program| target_dir_of(program, env!("PLIMSOLL_TARGET"), Path::exists))
-            .unwrap_or_else(|| workspace.join("target"));
+        let settings = layout::settings_files(manifest, &workspace, Path::exists);
+        let program = std::fs::canonicalize(&tested.path).ok();
+        let of_program = || target_dir_of(program.as_deref()?, Path::exists);
+        let target_dir = tested.target_dir.clone().or_else(of_program);
+        let target_dir = target_dir.unwrap_or_else(|| workspace.join("target"));
         let run = std::env::var("NEXTEST_RUN_ID").ok();
         Place {
-            package: target.package.to_owned(),
-            target: target.name.to_owned(),
+            package: tested.package.clone(),
+            target: tested.target.clone(),
             reports: layout::reports_dir(&target_dir),
             settings,
             run: run.or_else(cargo_run_id).unwrap_or_else(own_run_id),
@@ -90,6 +87,12 @@ impl Place {
     /// Returns the folder of a scenario's files.
     pub(crate) fn scenario(&self, name: &str) -> PathBuf {
         layout::scenario_dir(&self.reports, &self.package, &self.target, name)
+    }
+
+    /// Returns the folder for files while the program lists its scenarios.
+    pub(crate) fn listing(&self) -> PathBuf {
+        let folder = self.reports.join(&self.package).join(&self.target);
+        folder.join(layout::LISTING)
     }
 
     /// Returns a path as it is shown to people: relative to the workspace root, if it is below
@@ -164,11 +167,11 @@ fn profile_of(program: &Path) -> Option<String> {
 /// `TRIPLE/PROFILE/deps`. A program elsewhere is in the nearest folder that has cargo's
 /// `CACHEDIR.TAG`. cargo writes this file only if it creates the target directory itself, so it
 /// does not count for programs in `deps`.
-fn target_dir_of(program: &Path, triple: &str, exists: impl Fn(&Path) -> bool) -> Option<PathBuf> {
+fn target_dir_of(program: &Path, exists: impl Fn(&Path) -> bool) -> Option<PathBuf> {
     let folder = program.parent()?;
     if folder.ends_with("deps") {
         let above = folder.parent()?.parent()?;
-        let target = match above.ends_with(triple) {
+        let target = match is_triple(above) {
             true => above.parent()?,
             false => above,
         };
@@ -176,6 +179,13 @@ fn target_dir_of(program: &Path, triple: &str, exists: impl Fn(&Path) -> bool) -
     }
     let marked = |folder: &&Path| exists(&folder.join("CACHEDIR.TAG"));
     folder.ancestors().find(marked).map(Path::to_owned)
+}
+
+/// Returns whether a folder has the name of a target that can be measured.
+fn is_triple(folder: &Path) -> bool {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    let arch = name.strip_suffix("-linux-gnu").unwrap_or_default();
+    arch.starts_with("x86_64-") || arch.starts_with("aarch64-")
 }
 
 /// Returns an ID of the cargo process that started this one, so all test targets of one `cargo
@@ -201,11 +211,16 @@ fn started_as(stat: &str, name: &str) -> Option<u64> {
     (found == name).then(|| started.parse().ok())?
 }
 
-/// Returns an ID made of the time in milliseconds and the process ID.
+/// Returns an ID made of the time in milliseconds and the process ID: one for all programs that
+/// this process measures.
 fn own_run_id() -> String {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let now = now.map_or(0, |since| since.as_millis());
-    format!("{now:x}-{:x}", std::process::id())
+    static ID: OnceLock<String> = OnceLock::new();
+    let made = || {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = now.map_or(0, |since| since.as_millis());
+        format!("{now:x}-{:x}", std::process::id())
+    };
+    ID.get_or_init(made).clone()
 }
 
 /// Returns the commit that is checked out, if there is a repository and git can be run.
@@ -245,10 +260,10 @@ mod tests {
             ("/w/target/elsewhere/leaks-1", "/w/target", "/w/target"),
         ] {
             let exists = |path: &Path| path == Path::new(marked).join("CACHEDIR.TAG");
-            let found = target_dir_of(Path::new(program), TRIPLE, exists);
+            let found = target_dir_of(Path::new(program), exists);
             assert_eq!(found.as_deref(), Some(Path::new(expected)), "{program}");
         }
-        let found = target_dir_of(Path::new("/w/leaks"), TRIPLE, |_| false);
+        let found = target_dir_of(Path::new("/w/leaks"), |_| false);
         assert_eq!(found, None);
     }
 

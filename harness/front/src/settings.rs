@@ -7,8 +7,8 @@ use std::time::Duration;
 use plimsoll_core::report::BuilderSetting;
 use plimsoll_core::settings::{Inconclusive, Layer, Settings, Stale, Unwinder};
 
-use super::place::{self, Place};
-use super::plan::Plan;
+use crate::place::{self, Place};
+use crate::plan::Plan;
 
 /// How many budgets the workload may run while no verdict is possible. After that the ladder
 /// ends, and the scenario is inconclusive.

@@ -12,9 +12,9 @@ use plimsoll_core::ladder::{RUNGS_PER_OCTAVE, rung};
 use plimsoll_core::report::{Check, CheckOutcome, Failure, LadderEnd, Rung};
 use plimsoll_core::to_f64;
 
-use super::pace::Pace;
-use super::plan::{self, Pilot, Plan};
-use super::settings::{Effective, PATIENCE};
+use crate::pace::Pace;
+use crate::plan::{self, Pilot, Plan};
+use crate::settings::{Effective, PATIENCE};
 
 /// The settings and the plan of a ladder.
 #[derive(Clone, Copy, Debug)]

@@ -8,8 +8,8 @@ use plimsoll_core::baseline::Baseline;
 use plimsoll_core::report::Run;
 use plimsoll_core::{Per, layout};
 
-use super::place::{self, Place};
-use super::settings::Effective;
+use crate::place::{self, Place};
+use crate::settings::Effective;
 
 /// A scenario's baseline and the text of its file; without a file, an empty baseline and
 /// `None`.

@@ -14,15 +14,17 @@ use plimsoll_core::report::{Check, CheckOutcome, Completeness, Memory, Rung};
 use plimsoll_core::{Avma, FoldedStack, Resource, Series, SymbolTable, Tally, birth, to_f64};
 use plimsoll_symbols::MappedFile;
 
-use super::observe;
-use super::plan::{self, Plan};
-use super::policy::check;
-use crate::subject::canary;
-use crate::subject::unwind::Walks;
+use crate::observe;
+use crate::plan::{self, Plan};
+use crate::policy::check;
+use crate::protocol::{Greeting, Walks};
 
 /// Bytes for each thread that may grow outside the profile before the profile counts as
 /// incomplete. The caches of the process and its threads hold about this much.
 const CACHED_PER_THREAD: u64 = 1 << 20;
+
+/// The most bytes between the start of one of the canary's functions and a return address into it.
+const CANARY_EXTENT: u64 = 256;
 
 /// The contents of all dumps of a ladder.
 #[derive(Debug)]
@@ -103,64 +105,36 @@ impl Allocator {
     }
 }
 
-/// A subject's first message, which describes the subject.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Greeting {
-    fields: BTreeMap<String, String>,
+/// Returns why no stack of the subject can be walked, and what to do, or `None` if stacks can be
+/// walked.
+pub(crate) fn stack_problem(greeting: &Greeting) -> Option<&'static str> {
+    (greeting.get("unwind-tables") == "false").then_some(
+        "the program is built without unwind tables: expected `panic = \"unwind\"`, or \
+         `-C force-unwind-tables=yes` in RUSTFLAGS",
+    )
 }
 
-impl Greeting {
-    /// Parses `ready` and fields `key=value`, separated by tabs. The last field may contain
-    /// spaces.
-    pub(crate) fn parse(line: &str) -> Option<Greeting> {
-        let (line, reason) = line.split_once(" reason=").unwrap_or((line, ""));
-        // The channel turns tabs into spaces, like every control character.
-        let mut words = line.split(['\t', ' ']);
-        (words.next()? == "ready").then_some(())?;
-        let fields = words.filter_map(|word| word.split_once('='));
-        Some(Greeting {
-            fields: fields
-                .chain([("reason", reason)])
-                .map(|(key, value)| (key.to_owned(), value.to_owned()))
-                .collect(),
-        })
+/// Returns why the profile would differ from the plan, and what to do, or `None` if it would
+/// not.
+pub(crate) fn profiling_problem(greeting: &Greeting, plan: Plan) -> Option<String> {
+    if greeting.get("prof") != "true" {
+        return Some(
+            "profiling is off: expected jemalloc with `profiling` as the global allocator, and \
+             `prof:true`"
+                .to_owned(),
+        );
     }
-
-    pub(crate) fn get(&self, key: &str) -> &str {
-        self.fields.get(key).map_or("", String::as_str)
+    if greeting.get("active") != "true" {
+        return Some("profiling is not active: expected `prof_active:true`".to_owned());
     }
-
-    /// Returns why no stack of the subject can be walked, and what to do, or `None` if stacks
-    /// can be walked.
-    pub(crate) fn stack_problem(&self) -> Option<&'static str> {
-        (self.get("tables") == "false").then_some(
-            "the program is built without unwind tables: expected `panic = \"unwind\"`, or \
-             `-C force-unwind-tables=yes` in RUSTFLAGS",
-        )
+    let (planned, found) = (plan.lg_interval, greeting.get("lg-sample"));
+    if found != planned.to_string() {
+        return Some(format!(
+            "another sample interval than was asked for: expected `lg_prof_sample:{planned}`, \
+             found `lg_prof_sample:{found}`; set `sample-interval` for another one"
+        ));
     }
-
-    /// Returns why the profile would differ from the plan, and what to do, or `None` if it
-    /// would not.
-    pub(crate) fn profiling_problem(&self, plan: Plan) -> Option<String> {
-        if self.get("prof") != "true" {
-            return Some(
-                "profiling is off: expected jemalloc with `profiling` as the global allocator, \
-                 and `prof:true`"
-                    .to_owned(),
-            );
-        }
-        if self.get("active") != "true" {
-            return Some("profiling is not active: expected `prof_active:true`".to_owned());
-        }
-        let (planned, found) = (plan.lg_interval, self.get("lg_sample"));
-        if found != planned.to_string() {
-            return Some(format!(
-                "another sample interval than was asked for: expected `lg_prof_sample:{planned}`, \
-                 found `lg_prof_sample:{found}`; set `sample-interval` for another one"
-            ));
-        }
-        None
-    }
+    None
 }
 
 impl Profile {
@@ -171,8 +145,8 @@ impl Profile {
         }
         Profile {
             canary,
-            sampled_object: greeting.get("sampled").parse().ok(),
-            bt_max: greeting.get("bt_max").parse().unwrap_or(128),
+            sampled_object: greeting.number("sampled-object"),
+            bt_max: usize::try_from(greeting.number("frames").unwrap_or(128)).unwrap_or(128),
             plan,
             noise: Vec::new(),
             threads_listed: 0,
@@ -462,7 +436,7 @@ impl Profile {
             .iter()
             .zip(1_u64..)
             .map(|(rung, rungs)| {
-                let canaries = rungs * canary.objects * canary.bytes as u64;
+                let canaries = rungs * canary.objects * canary.bytes;
                 let of_samples = match self.plan.is_exact() {
                     true => i128::from(sampled_object) * i128::from(rung.live.objects),
                     false => i128::from(canaries),
@@ -553,7 +527,7 @@ fn is_canary(functions: &[u64; 3], stack: &[Avma]) -> bool {
     let mut wanted = functions.iter().peekable();
     for Avma(address) in stack {
         wanted
-            .next_if(|&&start| start != 0 && *address > start && address - start < canary::EXTENT);
+            .next_if(|&&start| start != 0 && *address > start && address - start < CANARY_EXTENT);
     }
     wanted.peek().is_none()
 }
@@ -564,7 +538,14 @@ mod tests {
 
     use super::*;
 
-    const FUNCTIONS: &str = "1048576,2097152,3145728";
+    /// A greeting with these lines beside the canary's.
+    fn greeting(lines: &[&str]) -> Greeting {
+        let mut greeting = Greeting::default();
+        greeting.add("canary 1048576,2097152,3145728");
+        lines.iter().for_each(|line| greeting.add(line));
+        greeting
+    }
+
     const CANARY: &str = "0x100010 0x200010 0x300010";
 
     /// A dump of the given canaries, and of stacks with their live objects of 64 bytes each.
@@ -583,7 +564,7 @@ mod tests {
             record(stack, *objects, objects * 64);
         }
         for (word, objects) in canaries {
-            let bytes = plan.canary().bytes as u64;
+            let bytes = plan.canary().bytes;
             record(&format!("{CANARY}{word}"), *objects, objects * bytes);
         }
         text.push_str("\nMAPPED_LIBRARIES:\n");
@@ -612,16 +593,14 @@ mod tests {
 
     #[test]
     fn a_program_without_unwind_tables_is_told_so() {
-        let problem = |line| Greeting::parse(line).unwrap().stack_problem();
-        let without = problem("ready prof=true tables=false unwinder=libgcc reason=none found");
-        assert!(without.unwrap().contains("force-unwind-tables=yes"));
-        assert_eq!(problem("ready prof=true tables=true reason="), None);
+        let problem = |line| stack_problem(&greeting(&[line]));
+        assert!(problem("unwind-tables false").unwrap().contains("force-unwind-tables=yes"));
+        assert_eq!(problem("unwind-tables true"), None);
     }
 
     #[test]
     fn births_are_known_where_stacks_tell_them() {
-        let greeting = format!("ready bt_max=3 canary={FUNCTIONS}");
-        let greeting = Greeting::parse(&greeting).unwrap();
+        let greeting = greeting(&["frames 3"]);
         for plan in [Plan::EXACT, Plan::sampled(9)] {
             let mut profile = Profile::new(&greeting, plan);
             // About the number that is sampled of eight objects of 512 bytes.
@@ -695,8 +674,7 @@ mod tests {
     #[test]
     fn growth_outside_is_of_threads_if_enough_of_them_end() {
         let coverage = |plan: Plan, threads_each: u64| {
-            let greeting = Greeting::parse(&format!("ready sampled=0 canary={FUNCTIONS}"));
-            let mut profile = Profile::new(&greeting.unwrap(), plan);
+            let mut profile = Profile::new(&greeting(&["sampled-object 0"]), plan);
             for (n, iterations) in (1..).zip((0..24).map(plimsoll_core::ladder::rung)) {
                 let canaries = n * if plan.is_exact() { 1 } else { 5 };
                 let text = dump(plan, &[("", canaries)], &[]);
@@ -727,8 +705,7 @@ mod tests {
     fn levels_are_estimated_by_stack() {
         let plan = Plan::sampled(9);
         let live = |stacks: &[(&str, u64)]| {
-            let greeting = Greeting::parse(&format!("ready canary={FUNCTIONS}")).unwrap();
-            let mut profile = Profile::new(&greeting, plan);
+            let mut profile = Profile::new(&greeting(&[]), plan);
             let text = dump(plan, &[("", 5)], stacks);
             profile.add(text.as_bytes(), rung(16), None).unwrap();
             (profile.rungs[0].live, profile.noise)

@@ -46,20 +46,6 @@ impl fmt::Display for Walks {
     }
 }
 
-impl Walks {
-    /// Parses four numbers; missing ones are zero.
-    pub(crate) fn parse<'a>(words: impl IntoIterator<Item = &'a str>) -> Walks {
-        let mut numbers = words.into_iter().map(|word| word.parse().unwrap_or(0));
-        let mut next = || numbers.next().unwrap_or(0);
-        Walks {
-            without_information: next(),
-            astray: next(),
-            compared: next(),
-            different: next(),
-        }
-    }
-}
-
 /// Returns the counts so far.
 pub(super) fn walks() -> Walks {
     let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -71,30 +57,55 @@ pub(super) fn walks() -> Walks {
     }
 }
 
-/// Replaces libgcc's unwinder with plimsoll's, if both find the same stacks.
-///
-/// # Errors
-///
-/// Why jemalloc keeps its own unwinder.
-pub(crate) fn install() -> Result<(), String> {
-    plimsoll_unwind::prepare(Files::Loaded)?;
-    plimsoll_unwind::agrees_with_libgcc()?;
-    use_hook(hook)
+/// The unwinders that can walk stacks for the profiler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unwinder {
+    Plimsoll,
+    Libgcc,
+    /// Both walk every stack, and differences are counted; for tests.
+    Compare,
 }
 
-/// Makes the profiler walk every stack with both unwinders, and count differences; for tests.
-///
-/// # Errors
-///
-/// If jemalloc does not take the hook.
-pub(super) fn install_comparison() -> Result<(), String> {
-    plimsoll_unwind::prepare(Files::Loaded)?;
-    use_hook(comparing_hook)
+impl Unwinder {
+    const WORDS: [(&'static str, Unwinder); 3] = [
+        ("plimsoll", Unwinder::Plimsoll),
+        ("libgcc", Unwinder::Libgcc),
+        ("compare", Unwinder::Compare),
+    ];
+
+    pub(crate) fn from_word(word: &str) -> Option<Unwinder> {
+        let found = Self::WORDS.into_iter().find(|(known, _)| *known == word);
+        found.map(|(_, unwinder)| unwinder)
+    }
+
+    /// Makes this unwinder walk the stacks. Plimsoll's does so only if it finds the same as
+    /// libgcc's.
+    ///
+    /// # Errors
+    ///
+    /// Why jemalloc keeps its own unwinder; empty if that was asked for.
+    pub(crate) fn install(self) -> Result<(), String> {
+        let hook = match self {
+            Unwinder::Plimsoll => hook,
+            Unwinder::Libgcc => return Err(String::new()),
+            Unwinder::Compare => comparing_hook,
+        };
+        plimsoll_unwind::prepare(Files::Loaded)?;
+        if self == Unwinder::Plimsoll {
+            plimsoll_unwind::agrees_with_libgcc()?;
+        }
+        jemalloc::set_prof_backtrace_hook(hook)
+            .map_err(|error| format!("this jemalloc takes no other: {error}"))
+    }
 }
 
-fn use_hook(hook: jemalloc::BacktraceHook) -> Result<(), String> {
-    jemalloc::set_prof_backtrace_hook(hook)
-        .map_err(|error| format!("this jemalloc takes no other: {error}"))
+/// The word by which the front and the greeting call it.
+impl fmt::Display for Unwinder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut words = Self::WORDS.into_iter();
+        let word = words.find(|(_, unwinder)| unwinder == self);
+        f.write_str(word.map_or("", |(word, _)| word))
+    }
 }
 
 /// Makes walks end at the function that contains this macro. Its callers are the harness: they

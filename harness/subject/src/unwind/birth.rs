@@ -1,4 +1,5 @@
-//! Adds to every stack when it was walked, in the word that [`plimsoll_core::birth`] reads.
+//! Adds to every stack when it was walked, in a word that the front reads (`birth` in
+//! `plimsoll-core`).
 //!
 //! The word is the stack's birth. It names a generation: the objects that are allocated between
 //! two rungs (dumps).
@@ -7,9 +8,14 @@ use std::ffi::{c_uint, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use plimsoll_core::birth::{GENERATIONS, WORD};
-
 use crate::jemalloc::{self, BacktraceHook};
+
+/// The word of generation 0. The word of any other generation is larger by its number. It is no
+/// address of code, because Linux keeps the first 64 KiB free.
+const WORD: u64 = 0x1000;
+
+/// Number of generations that can be told apart.
+const GENERATIONS: u64 = 0x400;
 
 /// The word of the current generation; 0 outside a measurement, where stacks get no word.
 ///

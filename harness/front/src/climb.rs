@@ -17,17 +17,16 @@ use plimsoll_core::ladder::rung;
 use plimsoll_core::layout;
 use plimsoll_core::report::{Check, CheckOutcome, Failure, LadderEnd, Rung, units};
 
-use super::clock::{Octaves, Stretch};
-use super::experiment::{Experiment, Snapshot};
-use super::observe;
-use super::pace::{Pace, Took};
-use super::place::Place;
-use super::plan::Pilot;
-use super::policy::{Again, Before, Enough, Next, Stop, Terms};
-use super::process::{Answer, Subject, dump_command, ending};
-use super::profile::{Allocator, Greeting, Profile, note_mappings};
-use crate::subject::channel::Command;
-use crate::subject::unwind::Walks;
+use crate::clock::{Octaves, Stretch};
+use crate::experiment::{Experiment, Snapshot};
+use crate::observe;
+use crate::pace::{Pace, Took};
+use crate::place::Place;
+use crate::plan::Pilot;
+use crate::policy::{Again, Before, Enough, Next, Stop, Terms};
+use crate::process::{Answer, Subject, dump_command, ending};
+use crate::profile::{Allocator, Profile, note_mappings, profiling_problem, stack_problem};
+use crate::protocol::{Command, Greeting, Walks};
 
 /// How far a ladder came, and why it went no further.
 #[derive(Debug)]
@@ -61,6 +60,7 @@ pub(crate) enum Attempt {
 
 /// The inputs of a climb, besides its subject.
 pub(crate) struct Route<'a> {
+    pub(crate) scenario: &'a str,
     pub(crate) folder: &'a Path,
     pub(crate) terms: Terms<'a>,
     pub(crate) baseline: &'a Baseline,
@@ -93,17 +93,17 @@ impl Route<'_> {
 
 /// Takes a subject up the ladder.
 pub(crate) fn climb(subject: &mut Subject<'_>, route: &Route<'_>) -> Attempt {
-    let (greeting, failed) = match subject.wait(route.terms.settings.timeout, u64::MAX) {
-        Answer::Line(line) => (Greeting::parse(&line).unwrap_or_default(), None),
-        other => {
-            let failure = failure(subject, route, other, Phase::Starting);
+    let (greeting, failed) = match subject.greeting(route.terms.settings.timeout) {
+        Ok(greeting) => (greeting, None),
+        Err(answer) => {
+            let failure = failure(subject, route, answer, Phase::Starting);
             (Greeting::default(), Some(Stop::Failed(failure)))
         }
     };
     let broken = |name: &str, problem: Option<String>| Some(Stop::broken(name, problem?));
     let unfit = failed
-        .or_else(|| broken("profiling", greeting.profiling_problem(route.terms.plan)))
-        .or_else(|| broken("unwinder", greeting.stack_problem().map(str::to_owned)));
+        .or_else(|| broken("profiling", profiling_problem(&greeting, route.terms.plan)))
+        .or_else(|| broken("unwinder", stack_problem(&greeting).map(str::to_owned)));
     let mut climb = Climb {
         profile: Profile::new(&greeting, route.terms.plan),
         greeting,
@@ -141,7 +141,7 @@ fn ascend(
 ) -> Result<Infallible, Stop> {
     let (settings, terms) = (route.terms.settings, &route.terms);
     let profile = &mut climb.profile;
-    ask(subject, route, &Command::SetUp).map_err(|answer| {
+    ask(subject, route, &Command::SetUp(route.scenario.to_owned())).map_err(|answer| {
         let less = match answer {
             Answer::OutOfMemory => terms.with_less_memory(None),
             _ => None,
@@ -453,7 +453,7 @@ fn dump(subject: &mut Subject<'_>, route: &Route<'_>, iterations: u64) -> Result
         rung: Rung { allocated, ..rung },
         threads_ended,
         allocator,
-        walks: Walks::parse(numbers),
+        walks: Walks::parse(&mut number),
     })
 }
 
@@ -502,6 +502,7 @@ fn failure(subject: &Subject<'_>, route: &Route<'_>, answer: Answer, phase: Phas
     let seconds = subject.age().as_secs_f64();
     let what = match answer {
         Answer::Line(line) => line.strip_prefix("failed ").unwrap_or(&line).to_owned(),
+        Answer::Foreign(what) => what,
         Answer::Exited(status) => ending(status),
         Answer::OutOfMemory => {
             let limit = route.terms.settings.memory_limit >> 20;

@@ -5,7 +5,6 @@ use plimsoll_core::dump::SampleInterval;
 use plimsoll_core::settings::{MAX_SAMPLE_INTERVAL, nearest_sample_interval};
 use plimsoll_core::to_f64;
 
-use crate::subject::canary::Canary;
 
 /// The profiler's options in a subject. They must be set before the first thread starts,
 /// because a thread draws its first sample with the interval at its start.
@@ -39,6 +38,14 @@ const FIRST_INTERVALS: u64 = 8;
 
 /// The intervals that the front chooses from, as logarithms: 512 B, 4, 32 and 256 KiB.
 const INTERVALS: [u32; 4] = [9, 12, 15, 18];
+
+/// The objects that a subject leaks at one rung, on the stack of its canary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Canary {
+    pub(crate) objects: u64,
+    /// Bytes of each object.
+    pub(crate) bytes: u64,
+}
 
 impl Plan {
     /// The plan that samples every allocation.
@@ -145,7 +152,13 @@ impl Plan {
 
     /// Returns the canary that the subject leaks at each rung.
     pub(crate) fn canary(self) -> Canary {
-        Canary::at(self.lg_interval as usize)
+        /// Bytes of an object in an exact profile.
+        const BYTES: u64 = 48;
+        let (objects, bytes) = match self.lg_interval {
+            0 => (1, BYTES),
+            lg => (8, BYTES.max(1 << lg.min(30))),
+        };
+        Canary { objects, bytes }
     }
 
     /// Returns why the objects found on the canary's stack are not those that `rungs` rungs
@@ -158,7 +171,6 @@ impl Plan {
     pub(crate) fn canary_problem(self, found: Tally, rungs: u64) -> Option<String> {
         let Canary { objects, bytes } = self.canary();
         let objects = rungs * objects;
-        let bytes = bytes as u64;
         let (leaked, seen) = (to_f64(objects), to_f64(found.objects));
         let probability = self.interval().probability(to_f64(bytes));
         let expected = leaked * probability;

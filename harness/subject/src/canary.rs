@@ -7,12 +7,11 @@
 
 use std::hint::black_box;
 
+use crate::jemalloc;
+
 /// Bytes of the objects of `calibrate` and of an exact canary. This is a size class of
 /// jemalloc, so the size is not rounded up.
 pub(crate) const BYTES: usize = 48;
-
-/// The most bytes between the start of one of the functions and a return address into it.
-pub(crate) const EXTENT: u64 = 256;
 
 /// The objects that are leaked at one rung.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,9 +22,14 @@ pub(crate) struct Canary {
 }
 
 impl Canary {
+    /// Returns the canary for this process's profile.
+    pub(crate) fn of_profile() -> Canary {
+        Canary::at(jemalloc::lg_sample().unwrap_or(0))
+    }
+
     /// Returns the canary for a sample interval of 2^`lg_interval` bytes: one object if every
     /// allocation is sampled; if not, eight objects so large that most of them are sampled.
-    pub(crate) fn at(lg_interval: usize) -> Canary {
+    fn at(lg_interval: usize) -> Canary {
         let (objects, bytes) = match lg_interval {
             0 => (1, BYTES),
             lg => (8, BYTES.max(1 << lg.min(30))),

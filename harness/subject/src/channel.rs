@@ -1,5 +1,4 @@
-//! The protocol between front and subject: one line for a command, one for its answer, over a
-//! socket pair.
+//! The subject's end of the protocol: lines of text over a socket.
 
 use std::ffi::CString;
 use std::fmt::{self, Write as _};
@@ -12,8 +11,10 @@ pub(crate) const MAX_LINE: usize = 8 << 10;
 /// A command from the front.
 #[derive(Debug)]
 pub(crate) enum Command {
-    /// Set the workload up.
-    SetUp,
+    /// List the scenarios.
+    List,
+    /// Set the workload of this scenario up.
+    SetUp(String),
     /// Run the workload until it has done this many iterations in total.
     Run(u64),
     /// Switch the profiler on or off.
@@ -28,7 +29,8 @@ impl Command {
     fn parse(line: &str) -> Option<Command> {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         match word {
-            "setup" => Some(Command::SetUp),
+            "list" => Some(Command::List),
+            "setup" => Some(Command::SetUp(rest.to_owned())),
             "run" => rest.parse().ok().map(Command::Run),
             "profile" => Some(Command::Profile(rest == "on")),
             "dump" => CString::new(rest).ok().map(Command::Dump),
@@ -38,21 +40,8 @@ impl Command {
     }
 }
 
-/// The line that the front sends, without the newline.
-impl fmt::Display for Command {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Command::SetUp => f.write_str("setup"),
-            Command::Run(iterations) => write!(f, "run {iterations}"),
-            Command::Profile(on) => write!(f, "profile {}", if *on { "on" } else { "off" }),
-            Command::Dump(path) => write!(f, "dump {}", path.to_string_lossy()),
-            Command::End => f.write_str("end"),
-        }
-    }
-}
-
-/// The subject's end of the channel. Reading and writing do not allocate, except for the path
-/// of [`Command::Dump`].
+/// The socket. Reading and writing do not allocate, except for the texts in commands.
+#[derive(Debug)]
 pub(crate) struct Channel {
     stream: UnixStream,
     line: [u8; MAX_LINE],

@@ -8,8 +8,8 @@ use plimsoll_core::ladder::{RUNGS_PER_OCTAVE, rung};
 use plimsoll_core::report::{BuilderSetting, LadderEnd, Report, units};
 use plimsoll_core::to_f64;
 
-use super::climb::Climb;
-use super::policy::{Enough, Terms};
+use crate::climb::Climb;
+use crate::policy::{Enough, Terms};
 
 /// A prediction of more iterations is none.
 const MOST: f64 = 1e12;

@@ -18,7 +18,7 @@ use std::{fs, io};
 use crate::sys;
 
 /// The first argument of the guardian; the second is the run's mark.
-pub(crate) const FLAG: &str = "--plimsoll-guardian";
+const FLAG: &str = "--plimsoll-guardian";
 
 /// The value of a variable that the processes of a workload inherit. It finds processes that
 /// have left the workload's process group, as daemons do.
@@ -146,8 +146,13 @@ impl Drop for Guardian {
     }
 }
 
-/// Runs this process as the guardian.
-pub(crate) fn run() -> ExitCode {
+/// Runs this process as the guardian, if a front started it as one. Returns its exit status.
+///
+/// Every program that has a front calls this before anything else.
+pub fn run_if_asked() -> Option<ExitCode> {
+    let mut words = std::env::args().skip(1);
+    (words.next()? == FLAG).then_some(())?;
+    let mark = Mark(words.next()?);
     let mut groups = BTreeSet::new();
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
         let number = |digits: &str| digits.parse::<u32>().ok();
@@ -160,8 +165,6 @@ pub(crate) fn run() -> ExitCode {
     for group in groups {
         sys::kill_group(group);
     }
-    if let Some(mark) = std::env::args().nth(2) {
-        Mark(mark).kill();
-    }
-    ExitCode::SUCCESS
+    mark.kill();
+    Some(ExitCode::SUCCESS)
 }
