@@ -210,7 +210,7 @@ pub const POLICY: Policy = Policy {
     accuse_from: 0,
     accuse_anew_from: 0,
     outside: None,
-    may_coarsen: true,
+    coarsens_to: Some(plimsoll_core::judge::COARSEST_THRESHOLD),
     today: None,
 };
 

@@ -8,6 +8,7 @@ use crate::args::{
     AcceptArgs, CommentArgs, FetchArgs, InitArgs, MergeArgs, PruneArgs, ReportArgs, ReviewArgs,
 };
 use crate::baseline::args::BaselineArgs;
+use crate::bench::{BenchArgs, RunArgs};
 use crate::config::ConfigArgs;
 use crate::shell::{CompletionsArgs, ManArgs};
 
@@ -30,6 +31,8 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     Watch(WatchArgs),
     Init(InitArgs),
+    Bench(BenchArgs),
+    Run(RunArgs),
     Report(ReportArgs),
     Merge(MergeArgs),
     Accept(AcceptArgs),

@@ -2,8 +2,9 @@
 
 /// The commands, with the name of a group before its first, and one or two commands on a line. Whoever adds a command to
 /// `Command` adds it here too. The page has as many lines as a terminal.
-const COMMANDS: [(&str, &str, &str); 17] = [
-    ("Every day", "report", "prints the results of the last run"),
+const COMMANDS: [(&str, &str, &str); 18] = [
+    ("Every day", "bench, run", "measure benchmarks; any program"),
+    ("", "report", "prints the results of the last run"),
     ("", "accept", "accepts intended growth"),
     ("", "review", "accepts findings one at a time"),
     ("", "baseline", "lists and checks accepted growth"),

@@ -10,6 +10,7 @@ mod accept;
 mod args;
 mod base;
 mod baseline;
+mod bench;
 mod command;
 mod comment;
 mod config;
@@ -33,6 +34,16 @@ use plimsoll_desk::status::{ExitStatus, Refused};
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
+    // This program is also what its own front and cargo start beside programs that are measured.
+    #[cfg(target_os = "linux")]
+    for beside in [
+        plimsoll_front::run_guardian_if_asked,
+        plimsoll_dropin::note_if_asked,
+    ] {
+        if let Some(status) = beside() {
+            return status;
+        }
+    }
     let mut arguments: Vec<OsString> = std::env::args_os().collect();
     // `cargo plimsoll accept x` runs `cargo-plimsoll plimsoll accept x`.
     let by_cargo = arguments.get(1).is_some_and(|first| first == "plimsoll");
@@ -74,6 +85,8 @@ fn run(cli: Cli, name: &str) -> ExitStatus {
         Command::Show(args) => plimsoll_heap::show(&args, &mut out),
         Command::Compare(args) => plimsoll_heap::compare(&args, &mut out),
         Command::Watch(args) => plimsoll_heap::watch(&args, &mut out),
+        Command::Bench(args) => bench::bench(&args, &mut out),
+        Command::Run(args) => bench::run(&args, &mut out),
         Command::Init(args) => init::run(&args, &mut out),
         Command::Report(args) => report::run(&args, &mut out),
         Command::Merge(args) => merge::run(&args, &mut out),

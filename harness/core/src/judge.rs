@@ -56,10 +56,10 @@ pub struct Policy {
     pub accuse_from: u64,
     /// The same for growth that [keeps no old objects](crate::growth::Quantity::is_anew).
     pub accuse_anew_from: u64,
-    /// Whether the default threshold may become coarser. It may if time was too short. It may
-    /// not if the ladder ended for lack of memory, threads or files, because such a run saw
-    /// less than was asked for.
-    pub may_coarsen: bool,
+    /// The coarsest that the default threshold may become, if time was too short. `None` if the
+    /// ladder ended for lack of memory, threads or files, because such a run saw less than was
+    /// asked for.
+    pub coarsens_to: Option<u64>,
     /// The date by which allowances expire. `None` if none expires.
     pub today: Option<Date>,
 }
@@ -90,10 +90,10 @@ pub struct Assessment {
 pub const DEFAULT_THRESHOLD: u64 = 1_000;
 
 /// The coarsest threshold that the default may become.
-pub(crate) const COARSEST_THRESHOLD: u64 = 10;
+pub const COARSEST_THRESHOLD: u64 = 10;
 
 /// The default threshold and what it may coarsen to, in iterations per object.
-const THRESHOLDS: [u64; 3] = [DEFAULT_THRESHOLD, 100, COARSEST_THRESHOLD];
+const THRESHOLDS: [u64; 4] = [DEFAULT_THRESHOLD, 100, COARSEST_THRESHOLD, 1];
 
 /// Objects that growth at a threshold must make by the last rung. With fewer, the ladder is
 /// too short for that threshold.
@@ -146,9 +146,13 @@ pub fn iterations_to_settle(threshold: Option<u64>, interval: SampleInterval) ->
 }
 
 /// Returns the iterations that a ladder must reach to be conclusive at its top: those for the
-/// threshold that was set, or for the coarsest that the default may become.
-pub fn iterations_to_conclude(threshold: Option<u64>, interval: SampleInterval) -> u64 {
-    iterations_for(threshold.unwrap_or(THRESHOLDS[2]), interval)
+/// threshold that was set, or for the `coarsest` that the default may become.
+pub fn iterations_to_conclude(
+    threshold: Option<u64>,
+    coarsest: u64,
+    interval: SampleInterval,
+) -> u64 {
+    iterations_for(threshold.unwrap_or(coarsest), interval)
 }
 
 /// Returns the iterations from which a ladder that ran out of time may be *regressed*: those
@@ -214,7 +218,11 @@ impl<'a> Judged<'a> {
         let wanted = policy.threshold.unwrap_or(THRESHOLDS[0]);
         let looked_for: Vec<u64> = match policy.threshold {
             Some(set) => vec![set],
-            None if policy.at_top && !observed.of_process => THRESHOLDS.to_vec(),
+            None if policy.at_top && !observed.of_process => {
+                let coarsest = policy.coarsens_to.unwrap_or(COARSEST_THRESHOLD);
+                let thresholds = THRESHOLDS.into_iter();
+                thresholds.filter(|one| *one >= coarsest).collect()
+            }
             None => vec![wanted],
         };
         let is_supported =
@@ -238,16 +246,16 @@ impl<'a> Judged<'a> {
             let mut subjects = judged.subjects.iter();
             subjects.all(|one| judged.is_regressed(one) || one.stays_within(*threshold))
         };
-        let is_fine = |threshold: &u64| policy.may_coarsen || *threshold >= wanted;
+        let is_fine = |threshold: &u64| policy.coarsens_to.is_some() || *threshold >= wanted;
         let is_long = !observed.of_process || observed.iterations.len() >= FEWEST_DUMPS;
         judged.conclusive = supported
             .into_iter()
             .find(settled)
             .filter(|threshold| is_long && is_fine(threshold));
         judged.threshold = judged.conclusive.unwrap_or(coarsest);
-        judged.looked_for = match policy.may_coarsen {
-            true => judged.threshold,
-            false => wanted,
+        judged.looked_for = match policy.coarsens_to {
+            Some(_) => judged.threshold,
+            None => wanted,
         };
         judged
     }

@@ -36,7 +36,8 @@ pub enum ExitStatus {
 }
 
 impl ExitStatus {
-    fn code(self) -> u8 {
+    /// Returns the number that the process ends with.
+    pub fn code(self) -> u8 {
         match self {
             ExitStatus::Passed => 0,
             ExitStatus::Regressed => 1,

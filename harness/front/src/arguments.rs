@@ -188,11 +188,12 @@ impl Arguments {
         self.filters.is_empty() && self.skip.is_empty() && !self.list
     }
 
-    /// Returns whether the test of this name is selected.
-    pub(crate) fn selects(&self, name: &str) -> bool {
+    /// Returns whether the test of this name is selected. It may have a title as well.
+    pub(crate) fn selects(&self, name: &str, title: Option<&String>) -> bool {
+        let names = || std::iter::once(name).chain(title.map(String::as_str));
         let matches = |filter: &String| match self.exact {
-            true => filter == name,
-            false => name.contains(filter.as_str()),
+            true => names().any(|name| filter == name),
+            false => names().any(|name| name.contains(filter.as_str())),
         };
         (self.filters.is_empty() || self.filters.iter().any(matches))
             && !self.skip.iter().any(matches)
@@ -246,7 +247,7 @@ mod tests {
     fn selected(line: &str) -> Vec<&'static str> {
         let arguments = parsed(line).unwrap();
         let names = ["http", "http_echo", "lru"].into_iter();
-        names.filter(|name| arguments.selects(name)).collect()
+        names.filter(|name| arguments.selects(name, None)).collect()
     }
 
     #[test]

@@ -79,13 +79,13 @@ impl Route<'_> {
             at_top: end != LadderEnd::Settled,
             accuse_from: self.terms.accuse_from(end, accused_at),
             accuse_anew_from: self.terms.accuse_anew_from(end),
-            may_coarsen: !matches!(
-                end,
+            coarsens_to: match end {
                 LadderEnd::Memory
-                    | LadderEnd::Threads
-                    | LadderEnd::Descriptors
-                    | LadderEnd::Mappings
-            ),
+                | LadderEnd::Threads
+                | LadderEnd::Descriptors
+                | LadderEnd::Mappings => None,
+                _ => Some(self.terms.settings.coarsest),
+            },
             today: self.today,
         }
     }
@@ -483,7 +483,7 @@ fn verdict(profile: &mut Profile, route: &Route<'_>, at_top: bool) -> Verdict {
         at_top,
         accuse_from: 0,
         accuse_anew_from: route.terms.accuse_anew_from(LadderEnd::Budget),
-        may_coarsen: true,
+        coarsens_to: Some(route.terms.settings.coarsest),
         today: route.today,
     };
     judge(&observed, route.baseline, &policy).verdict

@@ -340,7 +340,7 @@ mod tests {
                 at_top: true,
                 accuse_from: 1_600,
                 accuse_anew_from: 16_000,
-                may_coarsen: true,
+                coarsens_to: Some(plimsoll_core::judge::COARSEST_THRESHOLD),
                 threshold: None,
                 outside: None,
                 today: None,

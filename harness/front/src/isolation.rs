@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use plimsoll_core::settings::Unwinder;
 
-use crate::arguments::Arguments;
 use crate::run::{FAILED, complain};
 use crate::settings::Effective;
 
@@ -29,7 +28,7 @@ pub struct InProcess {
 ///
 /// The exit status, if nothing can be run; the reason is printed.
 pub(crate) fn chosen(
-    arguments: &Arguments,
+    selected: &[String],
     effective: &BTreeMap<String, Effective>,
 ) -> Result<InProcess, ExitCode> {
     if let Some(runner) = ["NEXTEST", "CI"].into_iter().find(|name| is_set(name)) {
@@ -39,10 +38,10 @@ pub(crate) fn chosen(
         ));
         return Err(ExitCode::from(FAILED));
     }
-    let mut selected = effective
-        .iter()
-        .filter(|(name, _)| arguments.selects(name.as_str()));
-    let (Some((name, settings)), None) = (selected.next(), selected.next()) else {
+    let ([name], Some(settings)) = (
+        selected,
+        selected.first().and_then(|one| effective.get(one)),
+    ) else {
         complain(
             "error: PLIMSOLL_ISOLATION=off runs one scenario in this process\n  \
              expected a filter that chooses one, found none or several\n  \

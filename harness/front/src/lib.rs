@@ -37,4 +37,4 @@ pub use guardian::run_if_asked as run_guardian_if_asked;
 pub use isolation::InProcess;
 pub use list::scenarios;
 pub use program::{Program, Scenario};
-pub use run::run;
+pub use run::{Ran, Tests};

@@ -38,7 +38,10 @@ pub fn scenarios(program: &Program) -> Result<Vec<Scenario>, String> {
                 false => format!("{what}\n---- it printed ----\n{printed}"),
             }
         }),
-        Err(error) => Err(format!("{} cannot be started: {error}", program.path.display())),
+        Err(error) => Err(format!(
+            "{} cannot be started: {error}",
+            program.path.display()
+        )),
     };
     let _ = fs::remove_dir_all(&folder);
     listed
@@ -51,6 +54,8 @@ fn listed(subject: &mut Subject<'_>) -> Result<Vec<Scenario>, Answer> {
     loop {
         let line = match answer {
             Answer::Line(line) => line,
+            // A program with a `main` of its own may end without a word.
+            Answer::Exited(status) if status.success() => return Ok(scenarios),
             other => return Err(other),
         };
         let (key, value) = line.split_once(' ').unwrap_or((&line, ""));

@@ -20,8 +20,8 @@ use crate::enough::enough;
 use crate::experiment::Corrected;
 use crate::plan::Plan;
 use crate::policy::check;
-use crate::settings::Effective;
 use crate::protocol::{Greeting, Walks};
+use crate::settings::Effective;
 
 /// A climb's report, with texts that are not part of it.
 pub(crate) struct Judged {

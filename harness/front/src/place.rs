@@ -102,12 +102,7 @@ impl Place {
         path.display().to_string()
     }
 
-    pub(crate) fn run(
-        &self,
-        scenario: &str,
-        scenarios: &[String],
-        selected: Option<&[String]>,
-    ) -> Run {
+    pub(crate) fn run(&self, scenario: &str, scenarios: &[String]) -> Run {
         let baseline = layout::baseline_file(&self.baselines, scenario);
         Run {
             id: self.run.clone(),
@@ -115,8 +110,9 @@ impl Place {
             package: self.package.clone(),
             target: self.target.clone(),
             scenarios: scenarios.to_vec(),
-            selected: selected.map(<[String]>::to_vec),
+            selected: None,
             built_with: profile_variables(),
+            benchmark: None,
             plimsoll: env!("CARGO_PKG_VERSION").to_owned(),
             files: self.relative(&self.scenario(scenario)),
             baseline: self.relative(&baseline),

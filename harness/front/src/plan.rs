@@ -5,7 +5,6 @@ use plimsoll_core::dump::SampleInterval;
 use plimsoll_core::settings::{MAX_SAMPLE_INTERVAL, nearest_sample_interval};
 use plimsoll_core::to_f64;
 
-
 /// The profiler's options in a subject. They must be set before the first thread starts,
 /// because a thread draws its first sample with the interval at its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

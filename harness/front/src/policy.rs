@@ -222,7 +222,7 @@ impl Terms<'_> {
     /// yet.
     pub(crate) fn enough(&self, pace: &Pace) -> Option<Enough> {
         let (threshold, interval) = (self.settings.threshold, self.plan.interval());
-        let iterations = judge::iterations_to_conclude(threshold, interval);
+        let iterations = judge::iterations_to_conclude(threshold, self.settings.coarsest, interval);
         Some(Enough {
             plan: self.plan,
             iterations,
@@ -599,7 +599,7 @@ mod tests {
                 accuse_from,
                 accuse_anew_from: terms.accuse_anew_from(LadderEnd::Budget),
                 outside: None,
-                may_coarsen: true,
+                coarsens_to: Some(plimsoll_core::judge::COARSEST_THRESHOLD),
                 today: None,
             };
             judge(&observed(rungs), &Baseline::default(), &policy).verdict

@@ -526,8 +526,7 @@ fn series_of(rungs: &[Rung], resource: Resource) -> Option<Series> {
 fn is_canary(functions: &[u64; 3], stack: &[Avma]) -> bool {
     let mut wanted = functions.iter().peekable();
     for Avma(address) in stack {
-        wanted
-            .next_if(|&&start| start != 0 && *address > start && address - start < CANARY_EXTENT);
+        wanted.next_if(|&&start| start != 0 && *address > start && address - start < CANARY_EXTENT);
     }
     wanted.peek().is_none()
 }
@@ -594,7 +593,11 @@ mod tests {
     #[test]
     fn a_program_without_unwind_tables_is_told_so() {
         let problem = |line| stack_problem(&greeting(&[line]));
-        assert!(problem("unwind-tables false").unwrap().contains("force-unwind-tables=yes"));
+        assert!(
+            problem("unwind-tables false")
+                .unwrap()
+                .contains("force-unwind-tables=yes")
+        );
         assert_eq!(problem("unwind-tables true"), None);
     }
 

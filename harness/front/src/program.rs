@@ -34,8 +34,8 @@ impl Program {
     pub fn of_this_process(package: &str, target: &str, manifest_dir: &str) -> Program {
         // cargo and nextest set this variable to where the package is now. The program may have
         // been built on another machine.
-        let manifest_dir = std::env::var_os("CARGO_MANIFEST_DIR")
-            .unwrap_or_else(|| OsString::from(manifest_dir));
+        let manifest_dir =
+            std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| OsString::from(manifest_dir));
         Program {
             path: PathBuf::from("/proc/self/exe"),
             name: std::env::args_os().next(),

@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, OnceLock};
 use libtest_mimic::{Completion, Failed, Trial};
 use plimsoll_core::baseline::{Baseline, Date};
 use plimsoll_core::fold::Normalization;
-use plimsoll_core::judge::Verdict;
+use plimsoll_core::judge::{COARSEST_THRESHOLD, Verdict};
 use plimsoll_core::layout;
-use plimsoll_core::report::{Finding, Report, text};
-use plimsoll_core::settings::{Inconclusive, Layer, Stale};
+use plimsoll_core::report::{Finding, Report, Run, text};
+use plimsoll_core::settings::{Inconclusive, Layer, Settings, Stale};
 use plimsoll_text::escape;
 
 use crate::agreed::Agreed;
@@ -20,40 +20,98 @@ use crate::arguments::Arguments;
 use crate::climb::{Attempt, Route, climb};
 use crate::coarse::Coarse;
 use crate::guardian::Guardian;
+use crate::isolation::InProcess;
 use crate::place::Place;
 use crate::plan::Plan;
 use crate::policy::{Enough, Terms};
 use crate::process::Subject;
-use crate::settings::Effective;
 use crate::program::{Program, Scenario};
+use crate::settings::Effective;
 use crate::{agreed, arguments, coarse, isolation, observe, order, outcome, settings, sys};
-use crate::isolation::InProcess;
 
 /// libtest's exit status, for a failed run and for invalid arguments.
 pub(crate) const FAILED: u8 = 101;
 
-/// Measures the scenarios of a program as libtest's command line `words` asks, and returns
-/// libtest's exit status.
-///
-/// If `PLIMSOLL_ISOLATION=off` asks for one scenario in the process of the test itself,
-/// `in_process` runs it.
-pub fn run(
+/// The scenarios of a program, and how they are measured.
+#[derive(Debug)]
+pub struct Tests {
     program: Program,
     scenarios: Vec<Scenario>,
-    words: impl IntoIterator<Item = String>,
-    in_process: impl FnOnce(InProcess) -> ExitCode,
-) -> ExitCode {
-    match Front::prepare(program, &scenarios, words) {
-        Ok(Some(front)) => front.run(scenarios, in_process),
-        Ok(None) => {
-            say(arguments::HELP);
-            ExitCode::SUCCESS
-        }
-        Err(message) => {
-            complain(&format!("error: {message}"));
-            ExitCode::from(FAILED)
+    /// Settings before all others.
+    set: Settings,
+    /// Settings after all others.
+    fallback: Settings,
+    coarsest: u64,
+    are_benchmarks: bool,
+}
+
+impl Tests {
+    /// Returns the scenarios of a program as tests.
+    pub fn new(program: Program, scenarios: Vec<Scenario>) -> Tests {
+        Tests {
+            program,
+            scenarios,
+            set: Settings::default(),
+            fallback: Settings::default(),
+            coarsest: COARSEST_THRESHOLD,
+            are_benchmarks: false,
         }
     }
+
+    /// Makes settings that have precedence over all others.
+    pub fn with_settings(self, set: Settings) -> Tests {
+        Tests { set, ..self }
+    }
+
+    /// Takes the scenarios for benchmarks. Nobody wrote them for this, and an iteration may take
+    /// seconds: the threshold may become as coarse as one object in every iteration, and an
+    /// inconclusive verdict only warns.
+    pub fn as_benchmarks(self) -> Tests {
+        Tests {
+            fallback: Settings {
+                inconclusive: Some(Inconclusive::Warn),
+                ..Settings::default()
+            },
+            coarsest: 1,
+            are_benchmarks: true,
+            ..self
+        }
+    }
+
+    /// Measures the scenarios as libtest's command line `words` asks.
+    ///
+    /// If `PLIMSOLL_ISOLATION=off` asks for one scenario in the process of the test itself,
+    /// `in_process` runs it.
+    pub fn run(
+        self,
+        words: impl IntoIterator<Item = String>,
+        in_process: impl FnOnce(InProcess) -> ExitCode,
+    ) -> Ran {
+        let ended = |status| Ran {
+            status,
+            verdicts: BTreeMap::new(),
+        };
+        match Front::prepare(self, words) {
+            Ok(Some((front, scenarios))) => front.run(scenarios, in_process),
+            Ok(None) => {
+                say(arguments::HELP);
+                ended(ExitCode::SUCCESS)
+            }
+            Err(message) => {
+                complain(&format!("error: {message}"));
+                ended(ExitCode::from(FAILED))
+            }
+        }
+    }
+}
+
+/// What came of a run.
+#[derive(Debug)]
+pub struct Ran {
+    /// libtest's exit status.
+    pub status: ExitCode,
+    /// The verdict of each scenario that was measured, by name.
+    pub verdicts: BTreeMap<String, Verdict>,
 }
 
 /// Breaks a line of more than 80 characters at `; `. The part that begins with `would`, the
@@ -116,9 +174,14 @@ struct Shared {
     program: Program,
     place: Place,
     scenarios: Vec<String>,
-    /// Those that a filter selects, if not all. Absent under nextest, where each process runs
-    /// one scenario and does not know of the others.
-    selected: Option<Vec<String>>,
+    /// The titles of those that have one, by name.
+    titles: BTreeMap<String, String>,
+    are_benchmarks: bool,
+    /// Those that a filter selects.
+    selected: Vec<String>,
+    /// Whether the report says which were selected. Under nextest each process runs one scenario
+    /// and does not know of the others.
+    says_selected: bool,
     normalization: Normalization,
     guardian: OnceLock<Guardian>,
     /// A part of a name: stacks whose names contain it are explained.
@@ -135,15 +198,18 @@ struct Shared {
     said: Mutex<BTreeMap<String, String>>,
     /// Scenarios that passed with a coarser threshold than the default.
     coarse: Mutex<Vec<Coarse>>,
+    verdicts: Mutex<BTreeMap<String, Verdict>>,
 }
 
 impl Front {
     /// Returns `None` if the command line asks for help.
     fn prepare(
-        program: Program,
-        scenarios: &[Scenario],
+        tests: Tests,
         words: impl IntoIterator<Item = String>,
-    ) -> Result<Option<Front>, String> {
+    ) -> Result<Option<(Front, Vec<Scenario>)>, String> {
+        let Tests {
+            program, scenarios, ..
+        } = tests;
         let variable = |name: &str| std::env::var(name).ok();
         let arguments = Arguments::parse(words, variable)?;
         if arguments.help {
@@ -156,11 +222,15 @@ impl Front {
         let environment = environment.map_err(|error| error.to_string())?.settings;
         let memory = observe::memory_limit();
         let mut effective = BTreeMap::new();
-        for scenario in scenarios {
+        for scenario in &scenarios {
             let builder = &scenario.settings;
-            let set = environment.or(builder).or(&files);
-            let settings = Effective::of(&set, memory)
+            let set = tests.set.or(&environment).or(builder).or(&files);
+            let settings = Effective::of(&set.or(&tests.fallback), memory)
                 .map_err(|message| format!("{}: {message}", scenario.name))?;
+            let settings = Effective {
+                coarsest: tests.coarsest,
+                ..settings
+            };
             effective.insert(scenario.name.clone(), settings.with_builder(builder));
         }
         let is_on = |name: &str| variable(name).is_some_and(|value| !["", "0"].contains(&&*value));
@@ -174,12 +244,19 @@ impl Front {
         let names = scenarios.iter().map(|scenario| scenario.name.clone());
         let names: Vec<String> = names.collect();
         let mut selected = names.clone();
-        selected.retain(|name| arguments.selects(name));
-        let is_known = selected.len() < names.len() && !is_on("NEXTEST");
+        let titles = scenarios
+            .iter()
+            .filter_map(|scenario| Some((scenario.name.clone(), scenario.title.clone()?)));
+        let titles: BTreeMap<String, String> = titles.collect();
+        selected.retain(|name| arguments.selects(name, titles.get(name)));
+        let names_count = names.len();
         let shared = Shared {
             program,
             scenarios: names,
-            selected: is_known.then_some(selected),
+            titles,
+            are_benchmarks: tests.are_benchmarks,
+            says_selected: selected.len() < names_count && !is_on("NEXTEST"),
+            selected,
             normalization: Normalization {
                 workspace_root: Some(place.workspace.display().to_string()),
             },
@@ -197,31 +274,31 @@ impl Front {
             failed: AtomicBool::new(false),
             said: Mutex::default(),
             coarse: Mutex::default(),
+            verdicts: Mutex::default(),
         };
-        Ok(Some(Front {
+        let front = Front {
             arguments,
             shared: Arc::new(shared),
             effective,
             stale: environment.or(&files).stale.unwrap_or_default(),
             isolated,
-        }))
+        };
+        Ok(Some((front, scenarios)))
     }
 
-    fn run(
-        self,
-        scenarios: Vec<Scenario>,
-        in_process: impl FnOnce(InProcess) -> ExitCode,
-    ) -> ExitCode {
+    fn run(self, scenarios: Vec<Scenario>, in_process: impl FnOnce(InProcess) -> ExitCode) -> Ran {
         let format = self.arguments.format;
         if self.isolated && !self.arguments.list {
-            let chosen = isolation::chosen(&self.arguments, &self.effective);
-            return chosen.map_or_else(|status| status, in_process);
+            let chosen = isolation::chosen(&self.shared.selected, &self.effective);
+            return Ran {
+                status: chosen.map_or_else(|status| status, in_process),
+                verdicts: BTreeMap::new(),
+            };
         }
         if !self.arguments.list {
             // What does not come to its turn must not leave a report of an older run.
-            let selected = scenarios.iter().map(|scenario| scenario.name.as_str());
-            let selected = selected.filter(|name| self.arguments.selects(name));
-            let folders = selected.map(|name| self.shared.place.scenario(name));
+            let selected = &self.shared.selected;
+            let folders = selected.iter().map(|name| self.shared.place.scenario(name));
             folders.for_each(|folder| outcome::forget_report(&folder));
         }
         let mut trials: Vec<Trial> = scenarios.iter().map(|one| self.trial(one)).collect();
@@ -240,7 +317,8 @@ impl Front {
         // libtest-mimic takes only one filter. It can skip any number of tests by name; its
         // count of tests that were filtered out is then right as well.
         let names = trials.iter().map(|trial| trial.name().to_owned());
-        mimic.skip = names.filter(|name| !self.arguments.selects(name)).collect();
+        let selected = &self.shared.selected;
+        mimic.skip = names.filter(|name| !selected.contains(name)).collect();
         mimic.exact = !mimic.skip.is_empty();
         if let Some(seed) = self.arguments.shuffle {
             let seed = seed.unwrap_or_else(order::clock_seed);
@@ -270,14 +348,21 @@ impl Front {
         {
             conclusion.num_failed += 1;
         }
-        conclusion.exit_code()
+        Ran {
+            status: conclusion.exit_code(),
+            verdicts: self
+                .shared
+                .verdicts
+                .lock()
+                .map_or_else(|_| BTreeMap::new(), |all| all.clone()),
+        }
     }
 
     /// Prints which baselines belong to scenarios that this test no longer has. Returns whether
     /// there are any.
     fn reports_orphaned_baselines(&self) -> bool {
         let place = &self.shared.place;
-        let orphaned = agreed::orphaned(place, &place.run("", &self.shared.scenarios, None));
+        let orphaned = agreed::orphaned(place, &self.shared.run_of(""));
         for file in &orphaned {
             let level = match self.stale {
                 Stale::Warn => "warning",
@@ -325,9 +410,7 @@ impl Shared {
         let problem = |what: String| Failed::from(format!("{name}: plimsoll: {what}"));
         let unwritable = |error: io::Error| problem(format!("{}: {error}", folder.display()));
         let _lock = outcome::clear(&folder).map_err(unwritable)?;
-        let run = self
-            .place
-            .run(name, &self.scenarios, self.selected.as_deref());
+        let run = self.run_of(name);
         let (baseline, baseline_text) = match self.agreed(name, settings) {
             Ok(read) => read,
             Err(detail) => {
@@ -392,7 +475,22 @@ impl Shared {
             all.push(coarse);
         }
         outcome::write(&report, &folder, baseline_text.as_deref()).map_err(problem)?;
+        if let Ok(mut verdicts) = self.verdicts.lock() {
+            verdicts.insert(name.to_owned(), report.verdict);
+        }
         self.conclude(&report, settings, &output, &judged.explained)
+    }
+
+    /// Returns the run that a scenario's report belongs to.
+    fn run_of(&self, name: &str) -> Run {
+        let title = self.titles.get(name).cloned();
+        Run {
+            selected: self.says_selected.then(|| self.selected.clone()),
+            benchmark: self
+                .are_benchmarks
+                .then(|| title.unwrap_or_else(|| name.to_owned())),
+            ..self.place.run(name, &self.scenarios)
+        }
     }
 
     fn agreed(&self, name: &str, settings: &Effective) -> Result<Agreed, String> {

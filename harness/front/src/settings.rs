@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use plimsoll_core::judge::COARSEST_THRESHOLD;
 use plimsoll_core::report::BuilderSetting;
 use plimsoll_core::settings::{Inconclusive, Layer, Settings, Stale, Unwinder};
 
@@ -20,6 +21,8 @@ pub(crate) struct Effective {
     pub(crate) budget: Duration,
     pub(crate) max_iterations: u64,
     pub(crate) threshold: Option<u64>,
+    /// The coarsest that the default threshold may become.
+    pub(crate) coarsest: u64,
     /// The growth of memory outside the allocator to find, in bytes per iteration.
     pub(crate) outside: Option<u64>,
     /// How to profile; absent if the front chooses.
@@ -55,6 +58,7 @@ impl Effective {
             budget,
             max_iterations: set.max_iterations.unwrap_or(u64::MAX),
             threshold: set.threshold,
+            coarsest: COARSEST_THRESHOLD,
             outside: set.outside,
             plan: set.sample_interval.map(Plan::fixed).transpose()?,
             settle: set.settle.unwrap_or(Duration::from_millis(100)),

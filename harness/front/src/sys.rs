@@ -1,6 +1,5 @@
 //! System calls that the standard library does not offer: processes and the terminal.
 
-
 /// Returns the columns of the terminal that standard output is. `None` if it is no terminal.
 pub(crate) fn columns() -> Option<usize> {
     let mut size = libc::winsize {

@@ -103,6 +103,7 @@ impl Scenario {
             scenarios: vec![name.clone()],
             selected: None,
             built_with: Vec::new(),
+            benchmark: None,
             plimsoll: env!("CARGO_PKG_VERSION").to_owned(),
             files: project.relative(&folder),
             baseline: project.relative(&path),
@@ -188,7 +189,7 @@ impl Scenario {
             at_top: true,
             accuse_from: 0,
             accuse_anew_from: 0,
-            may_coarsen: true,
+            coarsens_to: Some(plimsoll_core::judge::COARSEST_THRESHOLD),
             today: Some(settings::today()?),
         };
         let mut report = Report {

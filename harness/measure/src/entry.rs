@@ -41,11 +41,8 @@ fn front(target: &Target, scenarios: Vec<Scenario>) -> ExitCode {
     if !plimsoll_subject::IS_SUPPORTED {
         return unsupported::run(scenarios);
     }
-    let program = plimsoll_front::Program::of_this_process(
-        target.package,
-        target.name,
-        target.manifest_dir,
-    );
+    let program =
+        plimsoll_front::Program::of_this_process(target.package, target.name, target.manifest_dir);
     let listed = scenarios.iter().map(|scenario| plimsoll_front::Scenario {
         name: scenario.name.to_owned(),
         title: None,
@@ -54,13 +51,14 @@ fn front(target: &Target, scenarios: Vec<Scenario>) -> ExitCode {
     });
     let listed = listed.collect();
     let words = std::env::args().skip(1);
-    plimsoll_front::run(program, listed, words, |asked| {
+    let ran = plimsoll_front::Tests::new(program, listed).run(words, |asked| {
         let mut scenarios = scenarios.into_iter();
         match scenarios.find(|scenario| scenario.name == asked.scenario) {
             Some(scenario) => crate::isolation::run(scenario, &asked),
             None => ExitCode::FAILURE,
         }
-    })
+    });
+    ran.status
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -76,7 +74,7 @@ mod unsupported {
     use plimsoll_core::layout::check_scenario_names;
 
     use crate::Scenario;
-    
+
     const WHY: &str = "plimsoll measures on Linux, on x86_64 and aarch64, in programs linked to glibc dynamically";
 
     /// Reports every scenario as ignored, with the reason.

@@ -2,8 +2,8 @@ use std::time::Duration;
 
 use plimsoll_core::settings::{Inconclusive, Settings};
 
-use plimsoll_subject::{workload_iteration, workload_setup};
 use crate::workload::{Iteration, Setup, Workload};
+use plimsoll_subject::{workload_iteration, workload_setup};
 
 /// A workload that plimsoll repeats, watching which memory it keeps.
 ///

@@ -125,7 +125,8 @@ fn greet(
     let mut say = |key: &str, value: &dyn fmt::Display| {
         unprofiled(|| channel.answer(format_args!("{key} {value}")))
     };
-    let profiles = jemalloc::config_prof().unwrap_or(false) && jemalloc::opt_prof().unwrap_or(false);
+    let profiles =
+        jemalloc::config_prof().unwrap_or(false) && jemalloc::opt_prof().unwrap_or(false);
     say("prof", &profiles)?;
     say("active", &jemalloc::prof_active().unwrap_or(false))?;
     say("lg-sample", &jemalloc::lg_sample().unwrap_or(usize::MAX))?;

@@ -48,10 +48,10 @@ mod messages;
 mod sys;
 #[cfg(plimsoll_supported)]
 mod threads;
-#[cfg(plimsoll_supported)]
-mod unwind;
 #[cfg(not(plimsoll_supported))]
 mod unsupported;
+#[cfg(plimsoll_supported)]
+mod unwind;
 
 use std::hint::black_box;
 

@@ -125,7 +125,7 @@ impl Workload {
             accuse_from: 0,
             accuse_anew_from: 0,
             outside: None,
-            may_coarsen: true,
+            coarsens_to: Some(plimsoll_core::judge::COARSEST_THRESHOLD),
             today: "2026-03-01".parse().ok(),
         };
         let Assessment {

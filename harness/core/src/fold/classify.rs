@@ -81,9 +81,13 @@ pub(crate) const HARNESS: [&str; 7] = [
     "plimsoll_unwind",
 ];
 
+/// The names of the drop-in that benchmarks are built with. Nobody measures criterion itself.
+const DROPIN: [&str; 2] = ["criterion", "codspeed_criterion_compat"];
+
 /// Returns whether a function is the harness's own.
 pub(crate) fn is_harness(function: &str) -> bool {
-    crate_of(function).is_some_and(|name| HARNESS.contains(&name))
+    let is_own = |name: &str| HARNESS.contains(&name) || DROPIN.contains(&name);
+    crate_of(function).is_some_and(is_own)
 }
 
 /// Crates of the standard library.

@@ -373,9 +373,8 @@ fn is_part_of(less: &[&str], more: &[&str]) -> bool {
 fn of_workload<'a>(new: &Grown<'_, 'a>) -> Vec<&'a str> {
     let frames = new.stack.frames().iter().map(String::as_str);
     let mut frames: Vec<&str> = frames.collect();
-    let is_left_out = |leaf: &mut &str| {
-        new.is_bare && (is_harness(leaf) || leaf.starts_with("hashbrown::"))
-    };
+    let is_left_out =
+        |leaf: &mut &str| new.is_bare && (is_harness(leaf) || leaf.starts_with("hashbrown::"));
     while frames.pop_if(is_left_out).is_some() {}
     frames
 }

@@ -14,7 +14,7 @@ const TOP: Policy = Policy {
     accuse_from: 0,
     accuse_anew_from: 0,
     outside: None,
-    may_coarsen: true,
+    coarsens_to: Some(super::COARSEST_THRESHOLD),
     today: None,
 };
 
@@ -136,7 +136,7 @@ fn a_short_ladder_has_a_coarser_threshold_where_it_may() {
     assert_snapshot!(at_top(13, &[]), @"inconclusive, 1 per 10 (coarsened)");
     // For want of memory nothing coarsens, and what grows is found as ever.
     let policy = Policy {
-        may_coarsen: false,
+        coarsens_to: None,
         ..TOP
     };
     let ended = |rungs, stacks: &[(&str, Level)]| judged(rungs, stacks, "", policy);

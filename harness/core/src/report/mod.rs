@@ -143,6 +143,10 @@ pub struct Run {
     /// `CARGO_PROFILE_RELEASE_DEBUG=1`. Reports of older versions do not have this key.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub built_with: Vec<String>,
+    /// What the benchmark's own harness calls the scenario, if it is a benchmark:
+    /// `group/function/parameter`. Reports of tests do not have this key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub benchmark: Option<String>,
     /// The version of plimsoll that wrote the report.
     pub plimsoll: String,
     /// The folder of this scenario's files, in the target directory's `plimsoll` folder. It is

@@ -19,6 +19,7 @@ pub(crate) fn report(run: &str, scenario: &str, verdict: Verdict) -> Report {
             scenarios: Vec::new(),
             selected: None,
             built_with: Vec::new(),
+            benchmark: None,
             plimsoll: "0.1.0".to_owned(),
             files: format!("target/plimsoll/demo/leaks/{scenario}"),
             baseline: format!("baselines/{scenario}.toml"),

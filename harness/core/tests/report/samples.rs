@@ -38,6 +38,7 @@ pub(crate) fn within() -> Report {
             scenarios: vec!["lru_churn".to_owned(), "http_echo".to_owned()],
             selected: None,
             built_with: Vec::new(),
+            benchmark: None,
             plimsoll: "0.1.0".to_owned(),
             files: "target/plimsoll/plimsoll-scenarios/leaks/lru_churn".to_owned(),
             baseline: "baselines/lru_churn.toml".to_owned(),
@@ -69,7 +70,7 @@ pub(crate) const POLICY: Policy = Policy {
     accuse_from: 0,
     accuse_anew_from: 0,
     outside: None,
-    may_coarsen: true,
+    coarsens_to: Some(plimsoll_core::judge::COARSEST_THRESHOLD),
     today: None,
 };
 
@@ -303,17 +304,31 @@ prop_compose! {
 }
 
 fn any_run() -> impl Strategy<Value = Run> {
-    drawn!(Run {
-        id: words(),
-        package: words(),
-        target: words(),
-        plimsoll: words(),
-        files: words(),
-        baseline: words(),
-        commit: option::of(words()),
-        scenarios: vec(words(), 0..4),
-        selected: option::of(vec(words(), 0..4)),
-        built_with: vec(words(), 0..4),
+    // proptest draws at most ten values at once.
+    let texts = (words(), words(), words(), words(), words(), words());
+    let lists = (vec(words(), 0..4), vec(words(), 0..4));
+    let options = (
+        option::of(words()),
+        option::of(words()),
+        option::of(vec(words(), 0..4)),
+    );
+    (texts, lists, options).prop_map(|(texts, lists, options)| {
+        let (id, package, target, plimsoll, files, baseline) = texts;
+        let (scenarios, built_with) = lists;
+        let (commit, benchmark, selected) = options;
+        Run {
+            id,
+            commit,
+            package,
+            target,
+            scenarios,
+            selected,
+            built_with,
+            benchmark,
+            plimsoll,
+            files,
+            baseline,
+        }
     })
 }
 

@@ -95,7 +95,7 @@ fn climbed(rungs: usize, level: impl Fn(u64) -> (u64, u64)) -> Climb {
         at_top: true,
         accuse_from: 0,
         accuse_anew_from: 0,
-        may_coarsen: true,
+        coarsens_to: Some(plimsoll_core::judge::COARSEST_THRESHOLD),
         today: None,
     };
     let found = judge(&observed, &Baseline::default(), &policy);

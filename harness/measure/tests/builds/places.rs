@@ -163,9 +163,7 @@ fn places_are_right_or_say_what_is_missing() {
             }
             if !flags.is_empty() {
                 // Not for procedural macros.
-                command
-                    .args(["--target", &host()])
-                    .env("RUSTFLAGS", flags);
+                command.args(["--target", &host()]).env("RUSTFLAGS", flags);
             }
             wrong.extend(measured(&dir, name, command, &set, known));
         }

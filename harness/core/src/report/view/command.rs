@@ -61,6 +61,16 @@ pub fn measure_again(
     ))
 }
 
+/// Returns the command that measures a benchmark again, alone.
+fn measure_benchmark_again(package: &str, target: &str, scenario: &str) -> Option<String> {
+    Some(format!(
+        "cargo plimsoll bench -p {} --bench {} --exact {}",
+        command_word(package)?,
+        command_word(target)?,
+        command_word(scenario)?
+    ))
+}
+
 /// Returns a pattern for `cargo test --test` that selects a target by the compiler's name,
 /// which is the name that a run knows. That name has `_` where the target's own name may have
 /// `-`, so each `_` becomes the wildcard `?`.
@@ -85,6 +95,9 @@ impl Report {
             .max();
         let run = &self.run;
         let (package, target, with) = (&run.package, &run.target, &run.built_with);
+        if run.benchmark.is_some() {
+            return measure_benchmark_again(package, target, &self.scenario);
+        }
         measure_again(package, target, &self.scenario, profile, with, lacks)
     }
 

@@ -13,7 +13,9 @@ use std::collections::BTreeMap;
 
 use plimsoll_core::baseline::Baseline;
 use plimsoll_core::dump::SampleInterval;
-use plimsoll_core::judge::{Assessment, Observed, Policy, Verdict, iterations_to_conclude, judge};
+use plimsoll_core::judge::{
+    Assessment, COARSEST_THRESHOLD, Observed, Policy, Verdict, iterations_to_conclude, judge,
+};
 use plimsoll_core::ladder::{RUNGS_PER_OCTAVE, rung};
 use plimsoll_core::{FoldedStack, Series, Tally};
 
@@ -28,7 +30,7 @@ const POLICY: Policy = Policy {
     accuse_from: 0,
     accuse_anew_from: 0,
     outside: None,
-    may_coarsen: true,
+    coarsens_to: Some(COARSEST_THRESHOLD),
     today: None,
 };
 
@@ -114,7 +116,7 @@ impl Workload {
 /// A ladder that a front would run at that interval: from half of what the
 /// coarsest threshold takes to 64 times that.
 pub(crate) fn ladder(random: &mut Random, interval: SampleInterval) -> Vec<u64> {
-    let needed = iterations_to_conclude(None, interval).max(16_384) as f64;
+    let needed = iterations_to_conclude(None, COARSEST_THRESHOLD, interval).max(16_384) as f64;
     let last = random.magnitude(0.5 * needed, 64.0 * needed).min(1e8) as u64;
     (0..).map(rung).take_while(|n| *n <= last).collect()
 }

@@ -1,0 +1,227 @@
+//! What criterion 0.3 had before groups, and 0.4 removed.
+
+use std::fmt::{self, Debug};
+
+use crate::measurement::{Measurement, WallTime};
+use crate::settings::group_settings;
+use crate::{Bencher, Criterion, Throughput, session};
+
+type Function<T, M> = Box<dyn FnMut(&mut Bencher<'_, M>, &T)>;
+
+struct Routine<T, M: Measurement> {
+    id: String,
+    function: Function<T, M>,
+}
+
+impl<T, M: Measurement> Debug for Routine<T, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Routine")
+            .field("id", &self.id)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T, M: Measurement> Routine<T, M> {
+    /// Returns the id as 0.3 makes it: a routine that is named like its group and alone in it
+    /// adds no part.
+    fn full_id(&self, group: &str, alone: bool) -> String {
+        if alone && self.id == group {
+            return group.to_owned();
+        }
+        format!("{group}/{}", self.id)
+    }
+}
+
+/// A function with a name, for [`Criterion::bench_functions`].
+#[derive(Debug)]
+pub struct Fun<I: Debug, M: Measurement + 'static = WallTime> {
+    routine: Routine<I, M>,
+}
+
+impl<I: Debug + 'static, M: Measurement> Fun<I, M> {
+    /// Names the function.
+    pub fn new<F>(name: &str, f: F) -> Fun<I, M>
+    where
+        F: FnMut(&mut Bencher<'_, M>, &I) + 'static,
+    {
+        Fun {
+            routine: Routine {
+                id: name.to_owned(),
+                function: Box::new(f),
+            },
+        }
+    }
+}
+
+/// What [`Criterion::bench`] runs.
+pub trait BenchmarkDefinition<M: Measurement = WallTime>: Sized {
+    #[doc(hidden)]
+    fn run(self, group_id: &str, c: &mut Criterion<M>);
+}
+
+/// Functions without an input.
+#[derive(Debug)]
+pub struct Benchmark<M: Measurement = WallTime> {
+    routines: Vec<Routine<(), M>>,
+}
+
+impl<M: Measurement + 'static> Benchmark<M> {
+    group_settings!(self: Self);
+
+    /// Makes a benchmark of one function.
+    pub fn new<S, F>(id: S, f: F) -> Benchmark<M>
+    where
+        S: Into<String>,
+        F: FnMut(&mut Bencher<'_, M>) + 'static,
+    {
+        Benchmark {
+            routines: Vec::new(),
+        }
+        .with_function(id, f)
+    }
+
+    /// Adds a function.
+    pub fn with_function<S, F>(mut self, id: S, mut f: F) -> Benchmark<M>
+    where
+        S: Into<String>,
+        F: FnMut(&mut Bencher<'_, M>) + 'static,
+    {
+        self.routines.push(Routine {
+            id: id.into(),
+            function: Box::new(move |b, ()| f(b)),
+        });
+        self
+    }
+
+    /// Means nothing here: a rate of allocations is told per iteration.
+    pub fn throughput(self, _: Throughput) -> Benchmark<M> {
+        self
+    }
+}
+
+impl<M: Measurement> BenchmarkDefinition<M> for Benchmark<M> {
+    fn run(self, group_id: &str, c: &mut Criterion<M>) {
+        c.used = true;
+        let alone = self.routines.len() == 1;
+        for mut routine in self.routines {
+            let id = routine.full_id(group_id, alone);
+            session::benchmark(&id, |b| (routine.function)(b, &()));
+        }
+    }
+}
+
+/// Functions that all get the same inputs, one after the other.
+#[derive(Debug)]
+pub struct ParameterizedBenchmark<T: Debug, M: Measurement = WallTime> {
+    routines: Vec<Routine<T, M>>,
+    parameters: Vec<T>,
+}
+
+impl<T: Debug + 'static, M: Measurement + 'static> ParameterizedBenchmark<T, M> {
+    group_settings!(self: Self);
+
+    /// Makes a benchmark of one function and its inputs.
+    pub fn new<S, F, I>(id: S, f: F, parameters: I) -> ParameterizedBenchmark<T, M>
+    where
+        S: Into<String>,
+        F: FnMut(&mut Bencher<'_, M>, &T) + 'static,
+        I: IntoIterator<Item = T>,
+    {
+        let parameters = parameters.into_iter().collect();
+        ParameterizedBenchmark {
+            routines: Vec::new(),
+            parameters,
+        }
+        .with_function(id, f)
+    }
+
+    /// Adds a function.
+    pub fn with_function<S, F>(mut self, id: S, f: F) -> ParameterizedBenchmark<T, M>
+    where
+        S: Into<String>,
+        F: FnMut(&mut Bencher<'_, M>, &T) + 'static,
+    {
+        self.routines.push(Routine {
+            id: id.into(),
+            function: Box::new(f),
+        });
+        self
+    }
+
+    /// Means nothing here: a rate of allocations is told per iteration.
+    pub fn throughput<F>(self, _: F) -> ParameterizedBenchmark<T, M>
+    where
+        F: Fn(&T) -> Throughput + 'static,
+    {
+        self
+    }
+}
+
+impl<T, M> BenchmarkDefinition<M> for ParameterizedBenchmark<T, M>
+where
+    T: Debug + 'static,
+    M: Measurement + 'static,
+{
+    fn run(self, group_id: &str, c: &mut Criterion<M>) {
+        c.used = true;
+        let alone = self.routines.len() == 1;
+        for mut routine in self.routines {
+            let function = routine.full_id(group_id, alone);
+            for parameter in &self.parameters {
+                // As 0.3 does: a parameter that is alone is no part of the id.
+                let id = match self.parameters.len() {
+                    1 => function.clone(),
+                    _ => format!("{function}/{parameter:?}"),
+                };
+                session::benchmark(&id, |b| (routine.function)(b, parameter));
+            }
+        }
+    }
+}
+
+impl<M: Measurement + 'static> Criterion<M> {
+    /// Names a benchmark for each input.
+    pub fn bench_function_over_inputs<I, F>(
+        &mut self,
+        id: &str,
+        f: F,
+        inputs: I,
+    ) -> &mut Criterion<M>
+    where
+        I: IntoIterator,
+        I::Item: Debug + 'static,
+        F: FnMut(&mut Bencher<'_, M>, &I::Item) + 'static,
+    {
+        self.bench(id, ParameterizedBenchmark::new(id, f, inputs))
+    }
+
+    /// Names a benchmark for each function. All get the same input.
+    pub fn bench_functions<I>(
+        &mut self,
+        id: &str,
+        funs: Vec<Fun<I, M>>,
+        input: I,
+    ) -> &mut Criterion<M>
+    where
+        I: Debug + 'static,
+    {
+        let routines = funs.into_iter().map(|fun| fun.routine).collect();
+        self.bench(
+            id,
+            ParameterizedBenchmark {
+                routines,
+                parameters: vec![input],
+            },
+        )
+    }
+
+    /// Names the benchmarks of a definition.
+    pub fn bench<B: BenchmarkDefinition<M>>(
+        &mut self,
+        group_id: &str,
+        benchmark: B,
+    ) -> &mut Criterion<M> {
+        benchmark.run(group_id, self);
+        self
+    }
+}

@@ -1,0 +1,112 @@
+//! Finds out how cargo would run programs: cargo starts this program in their place, which notes
+//! the folder and the variables.
+//!
+//! cargo sets many variables for a program that it runs, some from configuration files. Only cargo
+//! knows them all.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// The first argument of the process that notes; the second is the folder for notes.
+pub(crate) const FLAG: &str = "--plimsoll-note";
+
+/// How cargo runs a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Note {
+    pub(crate) program: PathBuf,
+    pub(crate) folder: PathBuf,
+    pub(crate) variables: Vec<(OsString, OsString)>,
+}
+
+/// Notes how cargo runs a program, if cargo started this process to find out. Returns the exit
+/// status.
+///
+/// The tool calls this before anything else.
+pub fn run_if_asked() -> Option<ExitCode> {
+    let mut words = env::args_os().skip(1);
+    (words.next()? == FLAG).then_some(())?;
+    let folder = PathBuf::from(words.next()?);
+    let note = Note {
+        program: PathBuf::from(words.next()?),
+        folder: env::current_dir().ok()?,
+        variables: env::vars_os().collect(),
+    };
+    let name = format!("{}.note", std::process::id());
+    Some(match fs::write(folder.join(name), note.bytes()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    })
+}
+
+/// Reads all notes in a folder, in the order of programs.
+pub(crate) fn read(folder: &Path) -> std::io::Result<Vec<Note>> {
+    let mut notes = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        notes.extend(Note::parse(&fs::read(entry?.path())?));
+    }
+    notes.sort_by(|a, b| a.program.cmp(&b.program));
+    Ok(notes)
+}
+
+impl Note {
+    /// Texts that each end with a zero byte, which no path and no variable contains.
+    fn bytes(&self) -> Vec<u8> {
+        let Note {
+            program,
+            folder,
+            variables,
+        } = self;
+        let variables = variables.iter().flat_map(|(name, value)| [name, value]);
+        let texts = [program.as_os_str(), folder.as_os_str()].into_iter();
+        let texts = texts.chain(variables.map(OsString::as_os_str));
+        let mut bytes = Vec::new();
+        for text in texts {
+            bytes.extend(text.as_bytes());
+            bytes.push(0);
+        }
+        bytes
+    }
+
+    fn parse(bytes: &[u8]) -> Option<Note> {
+        let text = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
+        let mut texts = bytes.strip_suffix(b"\0")?.split(|byte| *byte == 0);
+        Some(Note {
+            program: text(texts.next()?).into(),
+            folder: text(texts.next()?).into(),
+            variables: std::iter::from_fn(|| Some((text(texts.next()?), text(texts.next()?))))
+                .collect(),
+        })
+    }
+
+    /// Returns the variables that cargo has set, beside those that this process has.
+    pub(crate) fn set(&self) -> Vec<(OsString, OsString)> {
+        let is_new = |(name, value): &&(OsString, OsString)| {
+            env::var_os(name).as_deref() != Some(value.as_os_str())
+        };
+        self.variables.iter().filter(is_new).cloned().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_is_read_as_it_was_written() {
+        let note = Note {
+            program: "/t/release/deps/parse-1f".into(),
+            folder: "/w a/b".into(),
+            variables: vec![
+                ("A".into(), "1 = 2\n3".into()),
+                ("EMPTY".into(), "".into()),
+                ("B".into(), OsString::from_vec(vec![0xff])),
+            ],
+        };
+        assert_eq!(Note::parse(&note.bytes()), Some(note));
+        assert_eq!(Note::parse(b""), None);
+    }
+}
