@@ -109,6 +109,14 @@ impl Project {
         })
     }
 
+    /// Returns every bench target, with its package.
+    pub fn benches(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.metadata.packages.iter().flat_map(|package| {
+            let benches = package.targets.iter().filter(|target| target.is_bench());
+            benches.map(|target| (package.name.as_str(), target.name.as_str()))
+        })
+    }
+
     /// Returns the source file of a package's test target.
     pub fn test_file(&self, package: &str, target: &str) -> Option<&Path> {
         let mut targets = self.package(package)?.targets.iter();

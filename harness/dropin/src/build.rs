@@ -9,12 +9,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use cargo_metadata::{Message, Metadata};
+use plimsoll_core::report::Builder;
 use plimsoll_desk::interrupt::{Ended, Interrupt};
-use plimsoll_desk::out::safe_line;
+use plimsoll_desk::out::{safe, safe_line};
 use plimsoll_desk::project::{self, Project, shown};
-use plimsoll_desk::status::{ExitStatus, Refused};
+use plimsoll_desk::status::Refused;
 use plimsoll_text::hash::fnv;
 use toml_edit::{Document, Item, Value};
 
@@ -52,6 +53,14 @@ pub struct Build {
     pub features: Vec<String>,
     /// Arguments for cargo that say whether it may use the network.
     pub network: Vec<String>,
+    /// The folder in which cargo runs; by default the current one.
+    pub folder: Option<PathBuf>,
+    /// The target directory; by default the project's.
+    pub target_dir: Option<PathBuf>,
+    /// The file for cargo's messages; by default they go to standard error.
+    pub log: Option<PathBuf>,
+    /// How long one command of cargo may take; by default any time.
+    pub timeout: Option<Duration>,
 }
 
 /// The benches that a build is about.
@@ -95,8 +104,18 @@ pub struct Built {
 ///
 /// If there is no project, or if it does not have a package or bench that was named.
 pub fn find(build: &Build) -> anyhow::Result<Found> {
-    let metadata = Project::metadata(build.manifest.as_deref())?;
-    let folder = project::folder(build.manifest.as_deref())?;
+    let metadata = match &build.folder {
+        None => Project::metadata(build.manifest.as_deref())?,
+        Some(folder) => {
+            let args = ["--no-deps".as_ref()];
+            let found = project::metadata(project::cargo().current_dir(folder), &args)?;
+            found.map_err(|said| anyhow!("cargo cannot read the project: {}", safe(said.trim())))?
+        }
+    };
+    let folder = match &build.folder {
+        Some(folder) => folder.clone(),
+        None => project::folder(build.manifest.as_deref())?,
+    };
     let packages = benches::packages(
         &metadata,
         &build.packages,
@@ -159,29 +178,29 @@ pub fn build(build: &Build, found: &Found, interrupt: &Interrupt) -> anyhow::Res
     }
     let cargo = Cargo::prepare(build, found, interrupt)?;
     for (features, benches) in by_features(&wanted, !build.features.is_empty()) {
-        cargo.build(&features, &benches, &mut built)?;
+        cargo.build(features, &benches, &mut built)?;
     }
     cargo.kept.note_changed();
     Ok(built)
 }
 
-/// Groups benches by the features that they require, those that require none first. If the user
-/// chose features, all are in one group.
-fn by_features<'a>(
-    benches: &[&'a Bench],
-    is_chosen: bool,
-) -> BTreeMap<Vec<String>, Vec<&'a Bench>> {
-    let mut groups: BTreeMap<Vec<String>, Vec<&Bench>> = BTreeMap::new();
+/// Groups benches by the features that they require, those that require none first. cargo takes
+/// features for one package, so benches of different packages that require some are apart. If the
+/// user chose features, all are in one group.
+fn by_features<'a>(benches: &[&'a Bench], is_chosen: bool) -> Vec<(&'a [String], Vec<&'a Bench>)> {
+    let mut groups: BTreeMap<(&[String], &str), Vec<&Bench>> = BTreeMap::new();
     for bench in benches {
-        let required = bench.required_features.iter();
-        let required = required.map(|feature| format!("{}/{feature}", bench.package));
-        let features = match is_chosen {
-            true => Vec::new(),
-            false => required.collect(),
+        let required = bench.required_features.as_slice();
+        let group = match is_chosen || required.is_empty() {
+            true => (&[][..], ""),
+            false => (required, bench.package.as_str()),
         };
-        groups.entry(features).or_default().push(bench);
+        groups.entry(group).or_default().push(bench);
     }
+    let groups = groups.into_iter();
     groups
+        .map(|((features, _), benches)| (features, benches))
+        .collect()
 }
 
 /// cargo, prepared to build with the drop-in.
@@ -201,7 +220,8 @@ struct Cargo<'a> {
 impl<'a> Cargo<'a> {
     fn prepare(build: &'a Build, found: &Found, interrupt: &'a Interrupt) -> anyhow::Result<Self> {
         let metadata = &found.metadata;
-        let target_dir = metadata.target_directory.as_std_path();
+        let target_dir = build.target_dir.as_deref();
+        let target_dir = target_dir.unwrap_or(metadata.target_directory.as_std_path());
         let folder = target_dir.join(FOLDER);
         let workspace_root = metadata.workspace_root.as_std_path();
         let lockfile = workspace_root.join("Cargo.lock");
@@ -218,10 +238,7 @@ impl<'a> Cargo<'a> {
             patches: Vec::new(),
             kept,
         };
-        if !lockfile.exists() {
-            cargo.make_lockfile()?;
-        }
-        let text = fs::read_to_string(&lockfile).with_context(|| shown(&lockfile))?;
+        let text = cargo.kept.without_dropin(|| cargo.make_lockfile())?;
         let features = benches::criterion_features(metadata.workspace_packages());
         for (source, replaced) in replaced(&text) {
             let dropin = cargo.folder.join("dropin");
@@ -253,6 +270,9 @@ impl<'a> Cargo<'a> {
         if let Some(manifest) = &self.build.manifest {
             command.arg("--manifest-path").arg(manifest);
         }
+        if let Some(folder) = &self.build.folder {
+            command.current_dir(folder);
+        }
         // The `cargo` that started this program may have set these variables for another package.
         for (name, _) in env::vars_os() {
             let text = name.to_string_lossy();
@@ -264,15 +284,21 @@ impl<'a> Cargo<'a> {
     }
 
     fn run(&self, command: &mut Command) -> anyhow::Result<bool> {
-        match self.interrupt.run(command, Duration::MAX, || {})? {
+        if let Some(log) = &self.build.log {
+            let log = fs::OpenOptions::new().create(true).append(true).open(log);
+            command.stderr(log.context("the build's log")?);
+        }
+        let timeout = self.build.timeout.unwrap_or(Duration::MAX);
+        match self.interrupt.run(command, timeout, || {})? {
             Ended::Exited(status) => Ok(status.success()),
             Ended::TimedOut => Ok(false),
         }
     }
 
-    /// Returns `cargo bench` for these benches, with these features beside those that were chosen.
-    fn bench(&self, features: &[String], benches: &[&Bench]) -> Command {
-        let mut command = self.cargo("bench");
+    /// Returns a command of cargo for these benches, with these features beside those that were
+    /// chosen.
+    fn bench(&self, subcommand: &str, features: &[String], benches: &[&Bench]) -> Command {
+        let mut command = self.cargo(subcommand);
         let packages: BTreeSet<&str> = benches.iter().map(|bench| bench.package.as_str()).collect();
         for package in packages {
             command.args(["--package", package]);
@@ -309,9 +335,10 @@ impl<'a> Cargo<'a> {
         benches: &[&Bench],
         built: &mut Built,
     ) -> anyhow::Result<()> {
-        let mut command = self.bench(features, benches);
-        command.arg("--no-run");
-        let (succeeded, programs) = self.messages(&mut command)?;
+        // As `cargo bench --no-run`, except that a bench that does not build stops no other.
+        let mut command = self.bench("build", features, benches);
+        command.args(["--profile", "bench", "--keep-going"]);
+        let programs = self.messages(&mut command)?;
         let mut there = Vec::new();
         for bench in benches {
             let key = (bench.id.clone(), bench.name.clone());
@@ -324,13 +351,8 @@ impl<'a> Cargo<'a> {
             }
         }
         if there.is_empty() {
-            if succeeded {
-                return Ok(());
-            }
-            return Err(Refused::with_status(
-                ExitStatus::NoVerdict,
-                "cargo could not build the benches; its messages are above",
-            ));
+            // Others may need other features.
+            return Ok(());
         }
         self.note(features, &there, built)
     }
@@ -346,16 +368,10 @@ impl<'a> Cargo<'a> {
         let _ = fs::remove_dir_all(&notes);
         fs::create_dir_all(&notes).with_context(|| format!("cannot make {}", shown(&notes)))?;
         let benches: Vec<&Bench> = there.iter().map(|(bench, _)| *bench).collect();
-        let mut command = self.bench(features, &benches);
-        let own = env::current_exe().context("the path of this program")?;
-        let words = [own.as_os_str(), note::FLAG.as_ref(), notes.as_os_str()];
-        let words: Option<Vec<&str>> = words.into_iter().map(|word| word.to_str()).collect();
-        let words = words.context("expected paths in UTF-8")?;
-        let runner: toml_edit::Array = words.into_iter().collect();
-        let host = host()?;
-        command
-            .args(["--quiet", "--no-fail-fast"])
-            .args(["--config", &format!("target.{host}.runner={runner}")]);
+        let mut command = self.bench("bench", features, &benches);
+        let runner = Runner::of_this_program()?;
+        command.arg("--quiet").arg("--no-fail-fast");
+        command.envs(runner.variables(&host()?, &notes));
         self.messages(&mut command)?;
         let noted = note::read(&notes).with_context(|| shown(&notes))?;
         let _ = fs::remove_dir_all(&notes);
@@ -372,15 +388,14 @@ impl<'a> Cargo<'a> {
         Ok(())
     }
 
-    /// Runs cargo. Returns whether it succeeded, and the programs that it built, by package and
-    /// target.
+    /// Runs cargo. Returns the programs that it built, by package and target.
     fn messages(
         &self,
         command: &mut Command,
-    ) -> anyhow::Result<(bool, BTreeMap<(String, String), PathBuf>)> {
+    ) -> anyhow::Result<BTreeMap<(String, String), PathBuf>> {
         let path = self.own.join("messages.json");
         let output = fs::File::create(&path).with_context(|| shown(&path))?;
-        let succeeded = self.run(command.stdout(output))?;
+        self.run(command.stdout(output))?;
         let messages = fs::File::open(&path).with_context(|| shown(&path))?;
         let mut programs = BTreeMap::new();
         for message in Message::parse_stream(std::io::BufReader::new(messages)) {
@@ -393,7 +408,46 @@ impl<'a> Cargo<'a> {
             }
         }
         let _ = fs::remove_file(&path);
-        Ok((succeeded, programs))
+        Ok(programs)
+    }
+}
+
+/// This program as cargo starts it in place of others.
+struct Runner {
+    path: PathBuf,
+    /// The folder of a link to it. cargo splits the runner's command line at spaces.
+    _link: Option<tempfile::TempDir>,
+}
+
+impl Runner {
+    fn of_this_program() -> anyhow::Result<Runner> {
+        let path = env::current_exe().context("the path of this program")?;
+        let is_plain = path
+            .to_str()
+            .is_some_and(|path| !path.contains(char::is_whitespace));
+        if is_plain {
+            return Ok(Runner { path, _link: None });
+        }
+        let folder = tempfile::Builder::new().prefix("plimsoll-").tempdir()?;
+        let link = folder.path().join("plimsoll");
+        std::os::unix::fs::symlink(&path, &link).with_context(|| shown(&link))?;
+        Ok(Runner {
+            path: link,
+            _link: Some(folder),
+        })
+    }
+
+    /// Returns the variables by which cargo starts it, and by which it knows the folder for notes.
+    /// cargo's configuration may have a runner; a variable comes before that, whatever its type.
+    fn variables(&self, host: &str, notes: &Path) -> [(String, OsString); 2] {
+        let host = host.to_ascii_uppercase().replace(['-', '.'], "_");
+        let mut runner = self.path.clone().into_os_string();
+        runner.push(" ");
+        runner.push(note::FLAG);
+        [
+            (format!("CARGO_TARGET_{host}_RUNNER"), runner),
+            (note::FOLDER.to_owned(), notes.as_os_str().to_owned()),
+        ]
     }
 }
 
@@ -442,6 +496,7 @@ fn program(
             target_dir: Some(target_dir.to_owned()),
             directory: Some(directory),
             variables,
+            builder: Builder::Bench,
         },
     })
 }

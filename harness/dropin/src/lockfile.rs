@@ -12,6 +12,8 @@ use plimsoll_desk::project::shown;
 const OURS: &str = "Cargo.lock.project";
 /// Says that the project has no lock file.
 const NONE: &str = "Cargo.lock.none";
+/// The lock file that cargo makes for a project that has none.
+const MADE: &str = "Cargo.lock.made";
 /// The lock file as cargo has it when it builds with the drop-in.
 const THEIRS: &str = "Cargo.lock.dropin";
 
@@ -64,7 +66,7 @@ impl Kept {
 
     /// Writes down what the project has.
     fn note(&self) -> io::Result<()> {
-        for name in [THEIRS, OURS, NONE] {
+        for name in [THEIRS, OURS, NONE, MADE] {
             match fs::remove_file(self.folder.join(name)) {
                 Err(err) if err.kind() != ErrorKind::NotFound => return Err(err),
                 _ => {}
@@ -74,6 +76,23 @@ impl Kept {
             Some((bytes, _)) => fs::write(self.folder.join(OURS), bytes),
             None => fs::write(self.folder.join(NONE), ""),
         }
+    }
+
+    /// Returns the text of the lock file as it is without the drop-in. `make` makes it, if the
+    /// project has none.
+    pub(crate) fn without_dropin(
+        &self,
+        make: impl FnOnce() -> anyhow::Result<()>,
+    ) -> anyhow::Result<String> {
+        if let Some((bytes, _)) = &self.original {
+            return Ok(String::from_utf8_lossy(bytes).into_owned());
+        }
+        let made = self.folder.join(MADE);
+        if !made.exists() {
+            make()?;
+            fs::copy(&self.path, &made).with_context(|| shown(&self.path))?;
+        }
+        fs::read_to_string(&made).with_context(|| shown(&made))
     }
 
     /// Keeps the lock file that cargo has made, for the next run. To be called after every

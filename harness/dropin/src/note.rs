@@ -11,8 +11,11 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// The first argument of the process that notes; the second is the folder for notes.
+/// The first argument of the process that notes; the program follows.
 pub(crate) const FLAG: &str = "--plimsoll-note";
+
+/// The variable for the folder for notes.
+pub(crate) const FOLDER: &str = "_PLIMSOLL_NOTES";
 
 /// How cargo runs a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +32,7 @@ pub(crate) struct Note {
 pub fn run_if_asked() -> Option<ExitCode> {
     let mut words = env::args_os().skip(1);
     (words.next()? == FLAG).then_some(())?;
-    let folder = PathBuf::from(words.next()?);
+    let folder = PathBuf::from(env::var_os(FOLDER)?);
     let note = Note {
         program: PathBuf::from(words.next()?),
         folder: env::current_dir().ok()?,
@@ -82,10 +85,13 @@ impl Note {
         })
     }
 
-    /// Returns the variables that cargo has set, beside those that this process has.
+    /// Returns the variables that cargo has set, beside those that this process has and those that
+    /// were set for the note.
     pub(crate) fn set(&self) -> Vec<(OsString, OsString)> {
+        let is_of_note = |name: &str| name == FOLDER || name.ends_with("_RUNNER");
         let is_new = |(name, value): &&(OsString, OsString)| {
             env::var_os(name).as_deref() != Some(value.as_os_str())
+                && !name.to_str().is_some_and(is_of_note)
         };
         self.variables.iter().filter(is_new).cloned().collect()
     }

@@ -25,7 +25,9 @@ use crate::place::Place;
 use crate::plan::Pilot;
 use crate::policy::{Again, Before, Enough, Next, Stop, Terms};
 use crate::process::{Answer, Subject, dump_command, ending};
-use crate::profile::{Allocator, Profile, note_mappings, profiling_problem, stack_problem};
+use crate::profile::{
+    Allocator, Profile, allocator_problem, note_mappings, profiling_problem, stack_problem,
+};
 use crate::protocol::{Command, Greeting, Walks};
 
 /// How far a ladder came, and why it went no further.
@@ -102,6 +104,7 @@ pub(crate) fn climb(subject: &mut Subject<'_>, route: &Route<'_>) -> Attempt {
     };
     let broken = |name: &str, problem: Option<String>| Some(Stop::broken(name, problem?));
     let unfit = failed
+        .or_else(|| broken("allocator", allocator_problem(&greeting).map(str::to_owned)))
         .or_else(|| broken("profiling", profiling_problem(&greeting, route.terms.plan)))
         .or_else(|| broken("unwinder", stack_problem(&greeting).map(str::to_owned)));
     let mut climb = Climb {

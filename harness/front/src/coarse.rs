@@ -46,7 +46,10 @@ pub(super) fn said(coarse: &mut [Coarse]) -> Option<String> {
         units::count(DEFAULT_THRESHOLD)
     );
     for same in coarse.chunk_by(|a, b| a.threshold == b.threshold) {
-        text += &format!("\n  1 per {} iterations:", units::count(same[0].threshold));
+        text += &match same[0].threshold {
+            1 => "\n  1 per iteration:".to_owned(),
+            several => format!("\n  1 per {} iterations:", units::count(several)),
+        };
         for one in same.iter().take(NAMED) {
             text += &format!("\n    {}", one.scenario);
             if let Some(would_do) = &one.would_do {

@@ -105,6 +105,14 @@ impl Allocator {
     }
 }
 
+/// Returns that the program does not allocate with jemalloc, if so.
+pub(crate) fn allocator_problem(greeting: &Greeting) -> Option<&'static str> {
+    (greeting.get("allocates") == "false").then_some(
+        "the program declares a `#[global_allocator]` that is not jemalloc, such as mimalloc, and \
+         the profiler sees nothing that it allocates",
+    )
+}
+
 /// Returns why no stack of the subject can be walked, and what to do, or `None` if stacks can be
 /// walked.
 pub(crate) fn stack_problem(greeting: &Greeting) -> Option<&'static str> {

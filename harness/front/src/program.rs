@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Command;
 
+use plimsoll_core::report::Builder;
 use plimsoll_core::settings::Settings;
 
 /// A program whose scenarios are measured.
@@ -25,6 +26,8 @@ pub struct Program {
     pub directory: Option<PathBuf>,
     /// Variables of subjects, beside those that the front has.
     pub variables: Vec<(OsString, OsString)>,
+    /// The command that built it.
+    pub builder: Builder,
 }
 
 impl Program {
@@ -45,6 +48,7 @@ impl Program {
             target_dir: None,
             directory: None,
             variables: Vec::new(),
+            builder: Builder::Test,
         }
     }
 

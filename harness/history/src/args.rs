@@ -75,6 +75,10 @@ pub struct BenchArgs {
     #[arg(long, value_name = "NAME")]
     pub test: Option<String>,
 
+    /// Bench target of the scenario, which `cargo plimsoll bench` measures
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["test", "overlay", "release"])]
+    pub bench: Option<String>,
+
     /// Measure a server, with this command: it builds the server, and runs `plimsoll watch` with
     /// --scenario
     ///
@@ -83,7 +87,7 @@ pub struct BenchArgs {
     /// built, as is $CARGO_TARGET_DIR. A failure is not cached, because it may have another cause
     /// than the revision.
     #[arg(long, value_name = "COMMAND", value_parser = NonEmptyStringValueParser::new())]
-    #[arg(conflicts_with_all = ["test", "overlay", "release", "budget"])]
+    #[arg(conflicts_with_all = ["test", "bench", "overlay", "release", "budget"])]
     pub watch: Option<String>,
 
     /// When to copy the current test into older revisions; `bisect-run` copies it from the bad

@@ -1,6 +1,7 @@
 //! Builds the test of a revision, and takes one of its scenarios up the ladder.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fmt;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -137,6 +138,8 @@ pub(crate) struct Tools {
     pub budget: Duration,
     /// The command that measures a server, instead of a test.
     pub watch: Option<Watch>,
+    /// Whether the target is a bench, built with the drop-in in criterion's place.
+    pub bench: bool,
     pub interrupt: Interrupt,
 }
 
@@ -163,9 +166,20 @@ pub(crate) struct Watch {
 pub(crate) struct Built {
     executable: PathBuf,
     manifest_dir: PathBuf,
+    /// How this tool's front runs it, if it has none of its own.
+    bench: Option<BuiltBench>,
     pub scenarios: BTreeSet<String>,
     /// Whether the test was copied over the revision's own files.
     pub laid_over: bool,
+}
+
+/// What cargo would run a bench with.
+#[derive(Clone, Debug)]
+struct BuiltBench {
+    package: String,
+    target: String,
+    folder: PathBuf,
+    variables: Vec<(OsString, OsString)>,
 }
 
 impl Built {
@@ -309,6 +323,9 @@ impl Tools {
             let why = format!("there is no package `{package}`");
             return Err(Unusable::new(Cause::NoTest, why).into());
         };
+        if self.bench {
+            return self.build_bench(project, subject, name, progress);
+        }
         if project.test_file(package, target).is_none() {
             let why = format!("`{package}` has no test `{target}`");
             return Err(Unusable::new(Cause::NoTest, why).into());
@@ -361,17 +378,10 @@ impl Tools {
             Some(PathBuf::from(path))
         });
         let built = executable.context("cargo built the test and does not say where it is")?;
-        // The build of the next revision overwrites the executable, so it is kept elsewhere.
-        let kept = self.target_dir.join("bisect").join(name);
-        fs::create_dir_all(&kept).context("a folder for the test")?;
-        let executable = kept.join(built.file_name().unwrap_or_default());
-        let _ = fs::remove_file(&executable);
-        fs::hard_link(&built, &executable)
-            .or_else(|_| fs::copy(&built, &executable).map(|_| ()))
-            .with_context(|| format!("cannot keep {}", built.display()))?;
         let mut built = Built {
-            executable,
+            executable: self.keep(&built, name)?,
             manifest_dir: manifest_dir.to_owned(),
+            bench: None,
             scenarios: BTreeSet::new(),
             laid_over: false,
         };
@@ -396,10 +406,120 @@ impl Tools {
         Ok(built)
     }
 
+    /// Keeps an executable, because the build of the next revision overwrites it. Returns where.
+    fn keep(&self, built: &Path, name: &str) -> anyhow::Result<PathBuf> {
+        let kept = self.target_dir.join("bisect").join(name);
+        fs::create_dir_all(&kept).context("a folder for the test")?;
+        let executable = kept.join(built.file_name().unwrap_or_default());
+        let _ = fs::remove_file(&executable);
+        fs::hard_link(built, &executable)
+            .or_else(|_| fs::copy(built, &executable).map(|_| ()))
+            .with_context(|| format!("cannot keep {}", built.display()))?;
+        Ok(executable)
+    }
+
+    /// Builds a bench with the drop-in in criterion's place, and asks it for its scenarios.
+    #[cfg(target_os = "linux")]
+    fn build_bench(
+        &self,
+        project: &Project,
+        subject: &Subject,
+        name: &str,
+        progress: &mut Progress,
+    ) -> anyhow::Result<Built> {
+        let log = self.logs.join(format!("{name}.build.log"));
+        let build = plimsoll_dropin::Build {
+            folder: Some(project.workspace_root().to_owned()),
+            packages: vec![subject.package.clone()],
+            benches: vec![subject.target.clone()],
+            target_dir: Some(self.target_dir.clone()),
+            log: Some(log.clone()),
+            timeout: Some(self.timeout),
+            ..plimsoll_dropin::Build::default()
+        };
+        let no_test = |err: anyhow::Error| {
+            let why = err.to_string();
+            Unusable::new(Cause::NoTest, why.lines().next().unwrap_or_default())
+        };
+        let found = plimsoll_dropin::find(&build).map_err(no_test)?;
+        progress.tick();
+        let built = plimsoll_dropin::build(&build, &found, &self.interrupt);
+        self.interrupt.check()?;
+        let built = built.map_err(|_| {
+            let why = first_error_in(&log);
+            Unusable::new(Cause::DoesNotBuild, why)
+        })?;
+        let Some(one) = built.programs.first() else {
+            self.stop_if_full(&log)?;
+            let why = match built.unbuilt.first() {
+                Some(unbuilt) => unbuilt.why.clone(),
+                None => "it has no benchmark of criterion".to_owned(),
+            };
+            return Err(Unusable::new(Cause::NoTest, why).into());
+        };
+        let mut program = one.program.clone();
+        program.path = self.keep(&program.path, name)?;
+        program.target_dir = Some(self.target_dir.clone());
+        progress.tick();
+        let scenarios = plimsoll_front::scenarios(&program);
+        let scenarios = scenarios.map_err(|why| {
+            let line = safe_line(why.lines().next().unwrap_or_default());
+            Unusable::new(Cause::OtherHarness, line)
+        })?;
+        Ok(Built {
+            executable: program.path,
+            manifest_dir: program.manifest_dir.clone(),
+            scenarios: scenarios
+                .into_iter()
+                .map(|scenario| scenario.name)
+                .collect(),
+            bench: Some(BuiltBench {
+                package: program.package,
+                target: program.target,
+                folder: program.directory.unwrap_or(program.manifest_dir),
+                variables: program.variables,
+            }),
+            laid_over: false,
+        })
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn build_bench(
+        &self,
+        _: &Project,
+        _: &Subject,
+        _: &str,
+        _: &mut Progress,
+    ) -> anyhow::Result<Built> {
+        anyhow::bail!("plimsoll measures on Linux, on x86_64 and aarch64")
+    }
+
     fn test(&self, built: &Built) -> Command {
-        let mut command = Command::new(&built.executable);
+        let mut command = match &built.bench {
+            None => {
+                let mut command = Command::new(&built.executable);
+                command.current_dir(&built.manifest_dir);
+                command
+            }
+            // A bench has no front of its own.
+            Some(bench) => {
+                let own = std::env::current_exe().unwrap_or_else(|_| "plimsoll".into());
+                let mut command = Command::new(own);
+                command
+                    .arg("run")
+                    .arg(&built.executable)
+                    .args(["--benchmarks", "--package", &bench.package])
+                    .args(["--target", &bench.target])
+                    .arg("--manifest-path")
+                    .arg(built.manifest_dir.join("Cargo.toml"))
+                    .arg("--target-dir")
+                    .arg(&self.target_dir)
+                    .envs(bench.variables.iter().map(|(name, value)| (name, value)))
+                    .current_dir(&bench.folder);
+                command
+            }
+        };
         command
-            .current_dir(&built.manifest_dir)
             .env("CARGO_MANIFEST_DIR", &built.manifest_dir)
             .stdin(Stdio::null());
         for name in ["NEXTEST", "NEXTEST_RUN_ID", "RUST_TEST_THREADS"] {

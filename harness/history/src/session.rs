@@ -38,6 +38,9 @@ pub(crate) struct Session {
     pub scenario: Option<String>,
     pub package: Option<String>,
     pub test: Option<String>,
+    /// Whether that is a bench target.
+    #[serde(default)]
+    pub bench: bool,
     pub stack: Option<Pattern>,
     pub overlay: WhenToOverlay,
     pub first_parent: bool,
@@ -84,12 +87,13 @@ impl Session {
             dep: None,
             scenario: None,
             package: args.package.clone(),
-            test: args.test.clone(),
+            test: args.test.clone().or_else(|| args.bench.clone()),
+            bench: args.bench.is_some(),
             stack: None,
             // What is copied over a revision is a test.
-            overlay: match args.watch {
-                Some(_) => WhenToOverlay::Never,
-                None => args.overlay,
+            overlay: match (&args.watch, &args.bench) {
+                (None, None) => args.overlay,
+                _ => WhenToOverlay::Never,
             },
             first_parent: false,
             release: args.release,

@@ -87,6 +87,7 @@ pub(super) fn bench(
             timeout: session.timeout,
             budget: session.budget,
             watch: session.watch.clone(),
+            bench: session.bench,
             interrupt: interrupt.clone(),
         },
         subject: subject.clone(),
@@ -211,12 +212,21 @@ pub(super) fn test(session: &Session, home: &Home) -> anyhow::Result<(String, St
     }
     let target = session.test.as_deref().unwrap_or("leaks");
     let is_asked = |package: &str| session.package.as_ref().is_none_or(|name| name == package);
-    let tests: Vec<(String, String)> = home
-        .project
-        .tests()
-        .filter(|(package, test)| is_asked(package) && *test == target)
-        .map(|(package, test)| (package.to_owned(), test.to_owned()))
-        .collect();
+    let tests: Vec<(String, String)> = match session.bench {
+        true => home
+            .project
+            .benches()
+            .filter(|(package, bench)| is_asked(package) && rustc_name(bench) == rustc_name(target))
+            .map(|(package, bench)| (package.to_owned(), rustc_name(bench)))
+            .collect(),
+        false => home
+            .project
+            .tests()
+            .filter(|(package, test)| is_asked(package) && *test == target)
+            .map(|(package, test)| (package.to_owned(), test.to_owned()))
+            .collect(),
+    };
+    let kind = if session.bench { "bench" } else { "test" };
     match tests.as_slice() {
         [one] => Ok(one.clone()),
         [] => {
@@ -225,18 +235,23 @@ pub(super) fn test(session: &Session, home: &Home) -> anyhow::Result<(String, St
                 None => "the workspace".to_owned(),
             };
             Err(Refused::usage(safe(&format!(
-                "no test of {place} is called `{target}`\n  \
-                 hint: name the one with the scenario, with --test and --package",
+                "no {kind} of {place} is called `{target}`\n  \
+                 hint: name the one with the scenario, with --{kind} and --package",
             ))))
         }
         several => {
             let names: Vec<&str> = several.iter().map(|(package, _)| &**package).collect();
             Err(Refused::usage(format!(
-                "several packages have that test: {}\n  hint: name one with --package",
+                "several packages have that {kind}: {}\n  hint: name one with --package",
                 names.join(", ")
             )))
         }
     }
+}
+
+/// Returns the name by which the compiler, and so a report, knows a target.
+fn rustc_name(target: &str) -> String {
+    target.replace('-', "_")
 }
 
 /// Returns the scenario: the one that the session names, the only one that regressed in the

@@ -135,6 +135,7 @@ fn greet(
     if let Some(bytes) = calibrate() {
         say("sampled-object", &bytes)?;
     }
+    say("allocates", &allocates_with_jemalloc())?;
     say("canary", &format_args!("{leaf},{middle},{root}"))?;
     say("canary-objects", &canary.objects)?;
     say("canary-bytes", &canary.bytes)?;
@@ -258,6 +259,17 @@ impl Measure {
     pub fn panicked(mut self, panic: Box<dyn Any + Send>) -> ! {
         self.ladder.panicked(&*panic)
     }
+}
+
+/// Tells whether what Rust code allocates is jemalloc's. A program may declare another global
+/// allocator.
+fn allocates_with_jemalloc() -> bool {
+    const BYTES: usize = 1 << 20;
+    let Ok(before) = jemalloc::thread_allocated() else {
+        return true;
+    };
+    drop(std::hint::black_box(Vec::<u8>::with_capacity(BYTES)));
+    jemalloc::thread_allocated().is_ok_and(|after| after - before >= BYTES as u64)
 }
 
 /// Measures what one sampled small object adds to `stats.allocated`, in bytes: nothing in

@@ -30,6 +30,8 @@ readable! {
     lg_sample: usize = "prof.lg_sample";
     /// The maximum number of frames that a stack keeps; newer than 5.3.0.
     prof_bt_max: u32 = "opt.prof_bt_max";
+    /// Bytes that this thread has allocated so far.
+    thread_allocated: u64 = "thread.allocated";
     /// Whether memory comes from jemalloc's allocator of huge pages; newer than 5.2.
     opt_hpa: bool = "opt.hpa";
     /// Bytes in pages with live objects, when statistics were last refreshed. So are the next ones.

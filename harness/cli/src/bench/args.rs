@@ -112,6 +112,14 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) target: Option<String>,
 
+    /// Target directory for the files of the run; by default the one that the program is in
+    #[arg(long, value_name = "DIR")]
+    pub(crate) target_dir: Option<PathBuf>,
+
+    /// Take the scenarios for benchmarks: nobody wrote them to be measured
+    #[arg(long, hide = true)]
+    pub(crate) benchmarks: bool,
+
     #[command(flatten)]
     pub(crate) project: ProjectArgs,
 }
@@ -208,6 +216,7 @@ impl BenchArgs {
                 .then(|| "--offline".to_owned())
                 .into_iter()
                 .collect(),
+            ..plimsoll_dropin::Build::default()
         }
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use plimsoll_core::judge::Verdict;
+use plimsoll_core::report::Builder;
 use plimsoll_core::settings::Settings;
 use plimsoll_desk::interrupt::Interrupt;
 use plimsoll_desk::out::{Out, safe};
@@ -71,12 +72,16 @@ pub(crate) fn run(args: &RunArgs, out: &mut Out) -> anyhow::Result<()> {
         package: args.package.clone(),
         target,
         manifest_dir: project::folder(args.project.manifest_path.as_deref())?,
-        target_dir: None,
+        target_dir: args.target_dir.clone(),
         directory: None,
         variables: Vec::new(),
+        builder: Builder::Other,
         path,
     };
-    let tests = tests(program, &args.scenarios)?;
+    let mut tests = tests(program, &args.scenarios)?;
+    if args.benchmarks {
+        tests = tests.as_benchmarks();
+    }
     let mut all = Totals::default();
     all.measure(tests, &args.scenarios);
     all.end(&args.scenarios, 1, out)

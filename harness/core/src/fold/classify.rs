@@ -14,6 +14,9 @@ pub(super) enum Kind {
     Harness,
     /// A frame of an allocator or a profiler, or one that leads there.
     Allocator,
+    /// The function through which Rust code calls the global allocator. What it calls is an
+    /// allocator, whatever its name.
+    Global,
     /// A frame of `alloc`, `core` or `std`.
     Std,
     /// A frame of hashbrown. No file says whether it is std's hashbrown.
@@ -52,6 +55,7 @@ pub(super) fn name(source: &SourceFrame, crates: &Crates) -> (String, Kind) {
     let allocates =
         is_allocator(&name) || is_c && is_c_allocator(&name) || file.is_some_and(is_allocator_file);
     let kind = match krate {
+        _ if calls_global => Kind::Global,
         _ if allocates => Kind::Allocator,
         _ if MARKERS.contains(&name.as_str()) => Kind::Marker,
         _ if is_harness(&name) => Kind::Harness,

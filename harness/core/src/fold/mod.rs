@@ -162,7 +162,7 @@ impl Folder {
         let lacks = may_hide.iter().filter_map(|(address, (_, kind))| {
             let lacks = self.lacks.get(address)?;
             let counts = match kind {
-                Kind::Allocator | Kind::Harness => false,
+                Kind::Allocator | Kind::Global | Kind::Harness => false,
                 Kind::Std | Kind::Shim => is_all_cut,
                 _ => true,
             };
@@ -257,7 +257,7 @@ impl FrameKind {
 
     /// Returns whether the frame is the allocator's own.
     pub fn is_allocator(self) -> bool {
-        self.0 == Kind::Allocator
+        matches!(self.0, Kind::Allocator | Kind::Global)
     }
 
     /// Returns whether the frame is shown in a folded stack. Frames that start a Rust program
@@ -317,11 +317,16 @@ fn is_shown(kind: Kind) -> bool {
 
 /// Returns how many frames of the allocator and the standard library are at the leaf.
 fn leaf_end(kinds: impl Iterator<Item = Kind> + Clone) -> usize {
-    let mut end = 0;
-    let mut rest = kinds;
+    // A program's own allocator may count, and pass on to another one.
+    let mut end = kinds
+        .clone()
+        .take_while(|kind| *kind != Kind::Marker)
+        .position(|kind| kind == Kind::Global)
+        .map_or(0, |global| global + 1);
+    let mut rest = kinds.skip(end);
     while let Some(kind) = rest.next() {
         let internal = match kind {
-            Kind::Allocator | Kind::Std | Kind::Shim => true,
+            Kind::Allocator | Kind::Global | Kind::Std | Kind::Shim => true,
             // These frames may belong to std's maps or to somebody's own use of hashbrown. The
             // caller decides.
             Kind::Hashbrown => {
@@ -331,7 +336,7 @@ fn leaf_end(kinds: impl Iterator<Item = Kind> + Clone) -> usize {
             // Of a stripped allocator, the functions that it exports still have names.
             Kind::Unresolved => {
                 let caller = rest.clone().find(|kind| *kind != Kind::Unresolved);
-                caller == Some(Kind::Allocator)
+                matches!(caller, Some(Kind::Allocator | Kind::Global))
             }
             Kind::Marker | Kind::Harness | Kind::Start | Kind::RustStart | Kind::Other => false,
         };
@@ -350,7 +355,12 @@ fn root_start(kinds: impl DoubleEndedIterator<Item = Kind> + ExactSizeIterator +
     let start = marker.unwrap_or(kinds.len());
     let of_ours = kinds.take(start).rev().take_while(|kind| match kind {
         Kind::Harness | Kind::Start | Kind::RustStart | Kind::Std | Kind::Shim => true,
-        Kind::Marker | Kind::Allocator | Kind::Hashbrown | Kind::Unresolved | Kind::Other => false,
+        Kind::Marker
+        | Kind::Allocator
+        | Kind::Global
+        | Kind::Hashbrown
+        | Kind::Unresolved
+        | Kind::Other => false,
     });
     start - of_ours.count()
 }
@@ -360,7 +370,11 @@ fn root_start(kinds: impl DoubleEndedIterator<Item = Kind> + ExactSizeIterator +
 fn last_resort(kinds: impl Iterator<Item = Kind> + Clone) -> Option<usize> {
     let is_ours = |kind| matches!(kind, Kind::Harness | Kind::Marker);
     let harness = kinds.clone().position(is_ours);
-    harness.or_else(|| kinds.clone().position(|kind| kind != Kind::Allocator))
+    harness.or_else(|| {
+        kinds
+            .clone()
+            .position(|kind| !matches!(kind, Kind::Allocator | Kind::Global))
+    })
 }
 
 fn unknown(name: &str) -> Frame {

@@ -98,7 +98,7 @@ pub fn render_image(report: &Report, theme: Theme) -> Result<Option<String>, Fla
 }
 
 fn title(report: &Report, what: &str) -> String {
-    let name = cut_middle(&shown(&report.scenario), MAX_NAME);
+    let name = cut_middle(&shown(report.title()), MAX_NAME);
     format!("{name}: {what}")
 }
 

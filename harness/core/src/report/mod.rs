@@ -81,6 +81,12 @@ pub struct Report {
 }
 
 impl Report {
+    /// Returns what people call the scenario: what a benchmark's own harness calls it, or the
+    /// scenario's name. Files and commands have the name.
+    pub fn title(&self) -> &str {
+        self.run.benchmark.as_deref().unwrap_or(&self.scenario)
+    }
+
     /// Returns whether levels and rates are estimates from samples.
     pub fn is_sampled(&self) -> bool {
         let measured = self.measured.as_ref();
@@ -147,6 +153,9 @@ pub struct Run {
     /// `group/function/parameter`. Reports of tests do not have this key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub benchmark: Option<String>,
+    /// What built the program. Reports of tests do not have this key.
+    #[serde(default, skip_serializing_if = "Builder::is_test")]
+    pub builder: Builder,
     /// The version of plimsoll that wrote the report.
     pub plimsoll: String,
     /// The folder of this scenario's files, in the target directory's `plimsoll` folder. It is
@@ -154,6 +163,25 @@ pub struct Run {
     pub files: String,
     /// The scenario's baseline, relative to the workspace root.
     pub baseline: String,
+}
+
+/// The command that builds and measures a program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Builder {
+    /// `cargo test`.
+    #[default]
+    Test,
+    /// `cargo plimsoll bench`.
+    Bench,
+    /// Something that plimsoll does not know: `plimsoll run` was given the program.
+    Other,
+}
+
+impl Builder {
+    fn is_test(&self) -> bool {
+        *self == Builder::Test
+    }
 }
 
 impl Run {

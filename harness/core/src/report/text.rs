@@ -69,7 +69,7 @@ impl Style {
 /// Returns the whole text for one scenario, with a newline at its end.
 pub fn render(report: &Report, style: &Style) -> String {
     let mut page = Page::new(style);
-    let name = cut_middle(&terminal(&report.scenario), page.width / 2);
+    let name = cut_middle(&terminal(report.title()), page.width / 2);
     headline(&mut page, &name, report);
     let (causes, stacks) = match report.verdict {
         Verdict::Within => (Vec::new(), Vec::new()),
@@ -112,7 +112,7 @@ pub fn finding(report: &Report, finding: &Finding, style: &Style) -> String {
 /// Returns the outcome in one line of any length, which a passing test prints on request.
 pub fn one_line(report: &Report) -> String {
     let outcome = report.outcome().sentence().plain();
-    terminal(&format!("{}: {outcome}", report.scenario))
+    terminal(&format!("{}: {outcome}", report.title()))
 }
 
 fn headline(page: &mut Page, name: &str, report: &Report) {
@@ -325,7 +325,7 @@ fn steps(page: &mut Page, report: &Report) {
     }
     if let Some(command) = report.again() {
         page.command("measure it again:", &command);
-        if report.verdict == Verdict::Failed {
+        if report.verdict == Verdict::Failed && report.run.builder == super::Builder::Test {
             let command = format!("PLIMSOLL_ISOLATION=off {command}");
             page.command("in a debugger, unmeasured:", &command);
         }

@@ -287,7 +287,10 @@ impl Report {
     /// Returns the growth that the run has to find. `None` for a server, of which a dump shows
     /// what it shows, and if all that is not decided grows with time.
     pub fn to_be_found(&self) -> Option<String> {
-        let iterations = self.per.count(self.threshold.iterations);
+        let iterations = match self.threshold.iterations {
+            1 => self.per.one().to_owned(),
+            several => self.per.count(several),
+        };
         let unsure = self.unsure();
         let is_by_clock = !unsure.is_empty() && are_by_clock(&unsure);
         let is_asked = self.per.is_iteration() && !is_by_clock;
@@ -439,6 +442,10 @@ impl Check {
             "profiling" => {
                 "look for `prof:false` in PLIMSOLL_MALLOC_CONF, and for a jemalloc that was built \
                  without its `profiling` feature"
+            }
+            "allocator" => {
+                "leave the other allocator out of what is measured: put its `#[global_allocator]` \
+                 behind a feature"
             }
             "canary" => {
                 "allocations do not all reach the profile: is another allocator installed, or \

@@ -87,6 +87,11 @@ impl Scenario {
         self.report().map(|report| report.verdict)
     }
 
+    /// Returns what people call the scenario: its name, or its benchmark's.
+    pub fn title(&self) -> &str {
+        self.report().map_or(&self.name, |report| report.title())
+    }
+
     pub fn report(&self) -> Option<&Report> {
         match &self.outcome {
             Outcome::Report(report) => Some(report),
@@ -180,8 +185,8 @@ impl Joined {
             let more = telling.map(|key| key(scenario).unwrap_or("unknown platform"));
             let more: Vec<&str> = more.collect();
             match more.as_slice() {
-                [] => scenario.name.clone(),
-                more => format!("{} ({})", scenario.name, more.join(", ")),
+                [] => scenario.title().to_owned(),
+                more => format!("{} ({})", scenario.title(), more.join(", ")),
             }
         };
         self.scenarios.iter().map(title).collect()

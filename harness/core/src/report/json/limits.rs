@@ -287,6 +287,9 @@ fn each_string(report: &mut Report, mut visit: impl FnMut(&'static str, &mut Str
     for variable in &mut run.built_with {
         visit("built_with", variable);
     }
+    if let Some(benchmark) = &mut run.benchmark {
+        visit("benchmark", benchmark);
+    }
     visit("plimsoll", &mut run.plimsoll);
     visit("files", &mut run.files);
     visit("baseline", &mut run.baseline);

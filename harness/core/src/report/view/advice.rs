@@ -97,8 +97,10 @@ impl Report {
         use crate::verdict::Verdict::{Improved, Inconclusive, Within};
         let matters = matches!(self.verdict, Within | Improved | Inconclusive);
         (self.threshold.coarsened && matters).then_some(())?;
-        let threshold = count(self.threshold.iterations);
-        let said = format!("the threshold was coarsened to 1 object in {threshold}");
+        let said = match self.threshold.iterations {
+            1 => "the threshold was coarsened to 1 object in every iteration".to_owned(),
+            n => format!("the threshold was coarsened to 1 object in {}", count(n)),
+        };
         let finer = "would find smaller growth";
         Some(match self.enough() {
             // What is enough for a verdict is among the advice.
@@ -195,10 +197,18 @@ impl Report {
         let advice: Vec<String> = smaller.into_iter().chain(raise).collect();
         (!advice.is_empty()).then(|| {
             let advice = advice.join(", or ");
-            format!("a cache{of_more_than} looks like this too: {advice}")
+            let cache = format!("a cache{of_more_than} looks like this too: {advice}");
+            match self.run.benchmark {
+                None => cache,
+                Some(_) => format!("{ON_PURPOSE}; {cache}"),
+            }
         })
     }
 }
+
+/// What is said of a benchmark that grows.
+const ON_PURPOSE: &str = "the benchmark itself may keep this on purpose, as in a `Vec` outside of \
+                          `b.iter`: then accept it";
 
 /// Returns whether a finding grows in proportion to the iterations.
 fn is_steady(finding: &Finding) -> bool {

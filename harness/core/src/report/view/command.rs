@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use plimsoll_text::escape::command_word;
 
 use crate::Lacks;
-use crate::report::{Report, Standing};
+use crate::report::{Builder, Report, Standing};
 use crate::verdict::Verdict;
 
 /// What to do, and the command for it.
@@ -82,8 +82,8 @@ fn target_pattern(target: &str) -> String {
 }
 
 impl Report {
-    /// Returns the command that measures this scenario again, alone. `None` for a server: only
-    /// whoever started the watch knows what it was watching.
+    /// Returns the command that measures this scenario again, alone. `None` for a server, or for a
+    /// program that was given by its path: only whoever started that knows what it was.
     pub fn again(&self) -> Option<String> {
         self.per.is_iteration().then_some(())?;
         let measured = self.measured.as_ref();
@@ -95,10 +95,12 @@ impl Report {
             .max();
         let run = &self.run;
         let (package, target, with) = (&run.package, &run.target, &run.built_with);
-        if run.benchmark.is_some() {
-            return measure_benchmark_again(package, target, &self.scenario);
+        let name = &self.scenario;
+        match run.builder {
+            Builder::Test => measure_again(package, target, name, profile, with, lacks),
+            Builder::Bench => measure_benchmark_again(package, target, name),
+            Builder::Other => None,
         }
-        measure_again(package, target, &self.scenario, profile, with, lacks)
     }
 
     /// Returns the command that accepts growth, or removes allowances that nothing uses.

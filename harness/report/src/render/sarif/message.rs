@@ -40,7 +40,7 @@ impl From<Words> for Message {
 }
 
 fn of(scenario: &Scenario) -> Words {
-    Words::default().quote(&scenario.name).say(": ")
+    Words::default().quote(scenario.title()).say(": ")
 }
 
 pub(super) fn no_result(scenario: &Scenario, why: &str) -> Message {
