@@ -3,13 +3,18 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use cargo_metadata::{DependencyKind, Metadata, Package, Target};
+use cargo_metadata::{Package, Target};
 use toml_edit::{Document, Item};
+#[cfg(target_os = "linux")]
+use {
+    cargo_metadata::{DependencyKind, Metadata},
+    std::path::Path,
+};
 
 /// Packages that have criterion's interface.
-pub(crate) const CRITERIONS: [&str; 2] = ["criterion", "codspeed-criterion-compat"];
+pub const CRITERIONS: [&str; 2] = ["criterion", "codspeed-criterion-compat"];
 
 /// The harness of a bench target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,7 +49,7 @@ pub struct Bench {
 }
 
 /// Returns the benches of these packages, in the order of packages and targets.
-pub(crate) fn of<'a>(packages: impl IntoIterator<Item = &'a Package>) -> Vec<Bench> {
+pub fn of<'a>(packages: impl IntoIterator<Item = &'a Package>) -> Vec<Bench> {
     let mut benches = Vec::new();
     for package in packages {
         let manifest_dir: PathBuf = package
@@ -106,6 +111,7 @@ fn harness(package: &Package, target: &Target) -> Harness {
 }
 
 /// Returns the features of criterion that packages ask for.
+#[cfg(target_os = "linux")]
 pub(crate) fn criterion_features<'a>(
     packages: impl IntoIterator<Item = &'a Package>,
 ) -> BTreeSet<String> {
@@ -125,6 +131,7 @@ pub(crate) fn criterion_features<'a>(
 /// # Errors
 ///
 /// The name of a package that the workspace does not have.
+#[cfg(target_os = "linux")]
 pub(crate) fn packages<'a>(
     metadata: &'a Metadata,
     named: &[String],

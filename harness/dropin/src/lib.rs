@@ -12,15 +12,21 @@
 //! drop-in, what cargo builds, and a copy of the lock file. cargo writes the project's lock file
 //! while it builds, so it is put back as it was.
 
-#![cfg(target_os = "linux")]
 #![forbid(unsafe_code)]
 
 mod benches;
+// Programs that can be measured are Linux processes.
+#[cfg(target_os = "linux")]
 mod build;
+#[cfg(target_os = "linux")]
 mod lockfile;
+#[cfg(target_os = "linux")]
 mod note;
+#[cfg(target_os = "linux")]
 mod sources;
 
-pub use benches::{Bench, Harness};
+pub use benches::{Bench, CRITERIONS, Harness, of as benches_of};
+#[cfg(target_os = "linux")]
 pub use build::{Build, Built, Program, Unbuilt, build, find};
+#[cfg(target_os = "linux")]
 pub use note::run_if_asked as note_if_asked;

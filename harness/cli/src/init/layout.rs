@@ -4,7 +4,8 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
-use cargo_metadata::Metadata;
+use cargo_metadata::{Dependency, DependencyKind, Metadata};
+use plimsoll_dropin::{Bench, Harness};
 
 use crate::args::InitArgs;
 use plimsoll_desk::out::safe_line;
@@ -26,6 +27,10 @@ pub(super) struct Package {
     leaks: Option<PathBuf>,
     /// Whether cargo selects the package in the workspace's root if none is named.
     is_default: bool,
+    /// Its benches that criterion runs.
+    pub(super) benches: Vec<Bench>,
+    /// What it depends on, as far as its benches may need it.
+    pub(super) needs: Vec<Dependency>,
 }
 
 #[derive(Debug)]
@@ -133,13 +138,34 @@ impl Layout {
     /// Returns the command that measures, run in the current folder.
     pub(super) fn command(&self) -> String {
         let named = self.named(self.is_found_here);
-        format!("cargo test {named}--test {LEAKS}")
+        match self.has_benches() {
+            true => format!("cargo test --release -p {}", safe_line(&self.name)),
+            false => format!("cargo test {named}--test {LEAKS}"),
+        }
     }
 
     /// Returns the command that measures in a workflow, run in the workspace's root.
     pub(super) fn locked_command(&self) -> String {
+        if self.has_benches() {
+            let name = safe_line(&self.name);
+            return format!("cargo test --locked --release --no-fail-fast -p {name}");
+        }
         let named = self.named(self.is_found_in_root);
         format!("cargo test --locked {named}--test {LEAKS}")
+    }
+
+    /// Returns whether the package of leak tests has, or will have, the benches of the tested one.
+    pub(super) fn has_benches(&self) -> bool {
+        !self.benches().is_empty()
+    }
+
+    /// Returns the benches that the package of leak tests takes over: it is a new one, and criterion
+    /// runs them.
+    pub(super) fn benches(&self) -> &[Bench] {
+        match &self.tested {
+            Some(tested) if tested.dir != self.dir && self.source.is_none() => &tested.benches,
+            _ => &[],
+        }
     }
 
     fn named(&self, is_found: bool) -> String {
@@ -165,7 +191,15 @@ fn package(package: &cargo_metadata::Package, is_default: bool) -> Option<Packag
         .clone()
         .any(|target| target.is_lib() || target.is_rlib());
     let leaks = targets.find(|target| target.name == LEAKS && target.is_test());
+    let benches = plimsoll_dropin::benches_of([package]);
+    let is_criterion = |bench: &Bench| bench.harness == Harness::Criterion;
+    let needs = package.dependencies.iter();
     Some(Package {
+        benches: benches.into_iter().filter(is_criterion).collect(),
+        needs: needs
+            .filter(|need| need.kind != DependencyKind::Build)
+            .cloned()
+            .collect(),
         name: package.name.to_string(),
         edition: package.edition.to_string(),
         dir: package.manifest_path.parent()?.into(),

@@ -1,8 +1,11 @@
 //! Additions to TOML files. The order and the comments of the files stay.
 
+use std::path::Path;
+
 use anyhow::{Context, bail};
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value};
 
+use super::benches::Additions;
 use super::layout::LEAKS;
 
 /// The source of the dependency `plimsoll`.
@@ -18,6 +21,19 @@ impl Library {
             Library::Version(version) => (*version).into(),
             Library::Path(path) => InlineTable::from_iter([("path", path)]).into(),
         }
+    }
+
+    /// Returns the drop-in for criterion of the same version, or in the same checkout.
+    pub(super) fn dropin(&self) -> InlineTable {
+        let mut table = InlineTable::from_iter([("package", "plimsoll-criterion")]);
+        match self {
+            Library::Version(version) => table.insert("version", (*version).into()),
+            Library::Path(path) => {
+                let beside = Path::new(path).with_file_name("criterion");
+                table.insert("path", beside.to_string_lossy().into_owned().into())
+            }
+        };
+        table
     }
 }
 
@@ -38,6 +54,7 @@ pub(super) fn member(
     edition: &str,
     library: &Library,
     tested: Option<(&str, String)>,
+    benches: &Additions,
 ) -> String {
     let quoted = |text: &str| Value::from(text).to_string();
     let mut text = format!(
@@ -51,7 +68,9 @@ pub(super) fn member(
     if let Some((name, path)) = tested {
         text += &format!("{name} = {{ path = {} }}\n", quoted(&path));
     }
-    text + &format!("\n[[test]]\nname = \"{LEAKS}\"\nharness = false\n")
+    text += &benches.needs;
+    text += &format!("\n[[test]]\nname = \"{LEAKS}\"\nharness = false\n");
+    text + &benches.tables
 }
 
 fn test_target() -> Table {

@@ -11,6 +11,7 @@
 //! Existing content is kept: a file that plimsoll would create stays as it is if it exists,
 //! and a manifest keeps its order and comments.
 
+mod benches;
 mod layout;
 mod manifest;
 mod plan;
@@ -53,6 +54,16 @@ pub(crate) fn run(args: &InitArgs, out: &mut Out) -> anyhow::Result<()> {
             "{} exists, but does not call `plimsoll::main!`\n  \
              hint: rename the file and run init again, or add the call by hand",
             shown(source)
+        ));
+    }
+    if let (true, Some(tested)) = (layout.has_benches(), &layout.tested) {
+        let names: Vec<&str> = layout.benches().iter().map(|bench| &*bench.name).collect();
+        out.note(&format!(
+            "{} has benchmarks of criterion: {}\n  they become tests of the same files, in {}; \
+             `cargo plimsoll bench` measures them without",
+            tested.name,
+            names.join(", "),
+            layout.name
         ));
     }
     let then = |before: &str| match foreign {

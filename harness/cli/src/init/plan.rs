@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use serde_json::Value;
 
+use super::benches;
 use super::layout::{LEAKS, Layout};
 use super::manifest::{self, Library};
 use crate::args::InitArgs;
@@ -80,7 +81,14 @@ impl Plan {
                 let path = Path::new("..").join(inside).to_string_lossy().into_owned();
                 Some((&*tested.name, path.trim_end_matches('/').to_owned()))
             });
-            let member = manifest::member(&layout.name, &layout.edition, &library, tested);
+            let benches = match &layout.tested {
+                Some(tested) if layout.has_benches() => {
+                    benches::of_member(tested, layout.benches(), &layout.dir, &library)
+                }
+                _ => benches::Additions::default(),
+            };
+            let member =
+                manifest::member(&layout.name, &layout.edition, &library, tested, &benches);
             plan.create(manifest, &member)?;
             plan.create(test, &text)?;
         }
