@@ -1,0 +1,81 @@
+//! A program as it is written for criterion 0.6 to 0.8.
+
+use crate::front;
+
+mod benches {
+    use std::hint::black_box;
+
+    use criterion::{
+        AxisScale, Baseline, BenchmarkId, Criterion, PlotConfiguration, SamplingMode, Throughput,
+        criterion_group, criterion_main,
+    };
+
+    fn throughputs(c: &mut Criterion) {
+        let mut group = c.benchmark_group("throughput");
+        group.plot_config(PlotConfiguration::default().summary_scale(AxisScale::default()));
+        group.sampling_mode(SamplingMode::default());
+        for throughput in [
+            Throughput::Bits(1),
+            Throughput::Bytes(1),
+            Throughput::BytesDecimal(1),
+            Throughput::Elements(1),
+            Throughput::ElementsAndBytes {
+                elements: 1,
+                bytes: 1,
+            },
+        ] {
+            // Since 0.8 a match that names all variants needs no wildcard.
+            let unit = match throughput {
+                Throughput::Bits(_) => "bits",
+                Throughput::Bytes(_) | Throughput::BytesDecimal(_) => "bytes",
+                Throughput::Elements(_) => "elements",
+                Throughput::ElementsAndBytes {
+                    elements: _,
+                    bytes: _,
+                } => "both",
+            };
+            group.throughput(throughput.clone());
+            group.bench_with_input(BenchmarkId::new("unit", unit), &throughput, |b, i| {
+                b.iter(|| black_box(i.clone()))
+            });
+        }
+    }
+
+    fn baselines(_: &mut Criterion) {
+        let all = [
+            Baseline::CompareLenient,
+            Baseline::CompareStrict,
+            Baseline::Save,
+            Baseline::Discard,
+        ];
+        assert_eq!(all.len(), 4);
+    }
+
+    criterion_group!(benches, throughputs, baselines);
+    criterion_main! {
+        benches,
+    }
+
+    /// The test framework of the crate `criterion-macro` calls this.
+    pub(crate) fn program() {
+        criterion::runner(&[&benches, &main]);
+    }
+}
+
+pub(crate) use benches::program;
+
+tests!(both_ways_to_run);
+
+fn both_ways_to_run() {
+    let told = front::run("interface_06_08", "list");
+    assert!(
+        told.starts_with("scenario throughput::unit::bits | throughput/unit/bits\n"),
+        "{told}"
+    );
+    assert!(
+        told.ends_with("throughput/unit/both #2\nend of list\n"),
+        "{told}"
+    );
+    let told = front::run("interface_06_08", "measure throughput::unit::both");
+    assert!(told.ends_with("iteration 2: Ok(())\nend\n"), "{told}");
+}

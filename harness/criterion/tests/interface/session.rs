@@ -1,0 +1,294 @@
+//! What the front sees of a program with a `main` of its own.
+
+use std::process::Command;
+
+use crate::front;
+
+/// A program as a stranger writes it.
+mod benches {
+    use std::io::{self, Write};
+
+    use criterion::measurement::WallTime;
+    use criterion::{BatchSize, Bencher, BenchmarkGroup, BenchmarkId, Criterion, criterion_group};
+
+    fn say(text: &str) {
+        writeln!(io::stdout(), "{text}").expect("the front reads");
+    }
+
+    struct Loud(&'static str);
+
+    impl Drop for Loud {
+        fn drop(&mut self) {
+            say(&format!("drop {}", self.0));
+        }
+    }
+
+    fn order(c: &mut Criterion) {
+        say("group");
+        let mut group: BenchmarkGroup<'_, WallTime> = c.benchmark_group("order");
+        group.bench_function("iter", |b| {
+            let _kept = Loud("kept");
+            b.iter(|| Loud("output"));
+            say("after");
+            b.iter(|| say("a second ladder"));
+        });
+        let setup = || {
+            say("setup");
+            Loud("input")
+        };
+        group.bench_function("batched", |b| {
+            b.iter_batched(
+                setup,
+                |input| {
+                    say("routine");
+                    input
+                },
+                BatchSize::SmallInput,
+            )
+        });
+        group.bench_function("batched_ref", |b| {
+            b.iter_batched_ref(setup, |_| Loud("output"), BatchSize::NumBatches(0))
+        });
+        group.bench_with_input("custom", "a str", |b, input| {
+            b.iter_custom(|iterations| {
+                say(&format!("{iterations} of {input}"));
+                std::time::Duration::ZERO
+            })
+        });
+        group.finish();
+    }
+
+    fn on_a_thread(b: &mut Bencher) {
+        std::thread::scope(|scope| scope.spawn(|| b.iter(|| 1)).join()).unwrap();
+    }
+
+    fn failures(c: &mut Criterion) {
+        c.bench_function("panics", |b| b.iter(|| panic!("a bug")));
+        c.bench_function("panics before", |_| panic!("a missing file"));
+        c.bench_function("panics_after", |b| {
+            b.iter(|| 1);
+            panic!("a missing output");
+        });
+        c.bench_function("panics_on_a_thread", |b| {
+            b.iter(|| std::thread::spawn(|| panic!("a bug")).join().unwrap())
+        });
+        c.bench_function("panics_on_a_scoped_thread", |b| {
+            b.iter(|| std::thread::scope(|scope| drop(scope.spawn(|| panic!("a bug")))))
+        });
+        c.bench_function("panics_unseen", |b| {
+            b.iter(|| {
+                let thread = std::thread::spawn(|| panic!("a bug"));
+                while !thread.is_finished() {
+                    std::thread::yield_now();
+                }
+            })
+        });
+        c.bench_function("panics_where_it_iterates", |b| {
+            std::thread::scope(|scope| scope.spawn(|| b.iter(|| panic!("a bug"))).join()).unwrap()
+        });
+        c.bench_function("exits", |b| b.iter(|| std::process::exit(0)));
+        c.bench_function("idle", |_| ());
+        c.bench_function("on a thread", on_a_thread);
+    }
+
+    fn twice(c: &mut Criterion) {
+        for place in ["first", "second"] {
+            let id = BenchmarkId::new("twice", 1.5);
+            c.bench_with_input(id, &place, |b, place| b.iter(|| say(place)));
+        }
+    }
+
+    criterion_group!(benches, order, failures);
+
+    pub(crate) fn main() {
+        benches();
+        let mut criterion = Criterion::default().configure_from_args();
+        twice(&mut criterion);
+        criterion.final_summary();
+        criterion.bench_function("after_a_summary", |b| b.iter(|| 1));
+        Criterion::default().configure_from_args().final_summary();
+        say("the end of main");
+    }
+}
+
+pub(crate) use benches::main as program;
+
+tests!(
+    a_list_calls_no_benchmark,
+    an_iteration_drops_the_output_and_a_second_ladder_is_none,
+    an_iteration_has_an_input_of_its_own,
+    a_custom_iteration_is_one,
+    one_of_two_with_the_same_id,
+    a_thread_of_the_benchmark_may_iterate,
+    failures_are_told,
+    a_thread_of_the_routine_may_panic,
+    a_routine_may_exit,
+    without_a_front
+);
+
+#[track_caller]
+fn check(asked: &str, expected: &str) {
+    assert_eq!(
+        front::run("session", asked),
+        expected.replace("            ", "")
+    );
+}
+
+fn a_list_calls_no_benchmark() {
+    check(
+        "list",
+        "group
+            scenario order::iter | order/iter
+            scenario order::batched | order/batched
+            scenario order::batched_ref | order/batched_ref
+            scenario order::custom | order/custom
+            scenario panics | panics
+            scenario panics_before-a9b570d3 | panics before
+            scenario panics_after | panics_after
+            scenario panics_on_a_thread | panics_on_a_thread
+            scenario panics_on_a_scoped_thread | panics_on_a_scoped_thread
+            scenario panics_unseen | panics_unseen
+            scenario panics_where_it_iterates | panics_where_it_iterates
+            scenario exits | exits
+            scenario idle | idle
+            scenario on_a_thread-9b48cf2e | on a thread
+            scenario twice::1.5 | twice/1.5
+            scenario twice::1.5.2 | twice/1.5 #2
+            scenario after_a_summary | after_a_summary
+            end of list
+            ",
+    );
+}
+
+fn an_iteration_drops_the_output_and_a_second_ladder_is_none() {
+    check(
+        "measure order::iter",
+        "group
+            ready
+            drop output
+            iteration 0: Ok(())
+            drop output
+            iteration 1: Ok(())
+            drop output
+            iteration 2: Ok(())
+            after
+            drop kept
+            end
+            ",
+    );
+}
+
+fn an_iteration_has_an_input_of_its_own() {
+    let told = front::run("session", "measure order::batched");
+    assert_eq!(
+        told.matches("setup\nroutine\ndrop input\niteration")
+            .count(),
+        3,
+        "{told}"
+    );
+    let told = front::run("session", "measure order::batched_ref");
+    assert_eq!(
+        told.matches("setup\ndrop output\ndrop input\niteration")
+            .count(),
+        3,
+        "{told}"
+    );
+}
+
+fn a_custom_iteration_is_one() {
+    let told = front::run("session", "measure order::custom");
+    assert_eq!(told.matches("1 of a str\niteration").count(), 3, "{told}");
+}
+
+fn one_of_two_with_the_same_id() {
+    let told = front::run("session", "measure twice::1.5.2");
+    assert_eq!(told.matches("second\niteration").count(), 3, "{told}");
+}
+
+fn a_thread_of_the_benchmark_may_iterate() {
+    check(
+        "measure on_a_thread-9b48cf2e",
+        "group
+            ready
+            iteration 0: Ok(())
+            iteration 1: Ok(())
+            iteration 2: Ok(())
+            end
+            ",
+    );
+}
+
+/// The ladder of a benchmark that prints nothing.
+const CLIMBED: &str = "ready
+iteration 0: Ok(())
+iteration 1: Ok(())
+iteration 2: Ok(())
+";
+
+#[track_caller]
+fn check_after_group(scenario: &str, expected: &str) {
+    check(
+        &format!("measure {scenario}"),
+        &format!("group\n{expected}"),
+    );
+}
+
+fn failures_are_told() {
+    let idle = "failed: the benchmark's function does not call Bencher::iter or one of its kin";
+    for (scenario, expected) in [
+        ("panics", "ready\npanicked: a bug\n".to_owned()),
+        (
+            "panics_before-a9b570d3",
+            "panicked: a missing file\n".to_owned(),
+        ),
+        (
+            "panics_after",
+            format!("{CLIMBED}panicked: a missing output\n"),
+        ),
+        ("idle", format!("{idle}\n")),
+        (
+            "none",
+            "failed: there is no benchmark of this name\n".to_owned(),
+        ),
+    ] {
+        check_after_group(scenario, &expected);
+    }
+}
+
+/// A panic fails the benchmark if the thread that called `iter` hears of it.
+fn a_thread_of_the_routine_may_panic() {
+    let unwrapped = "called `Result::unwrap()` on an `Err` value: Any { .. }";
+    for (scenario, expected) in [
+        (
+            "panics_on_a_thread",
+            format!("ready\npanicked: {unwrapped}\n"),
+        ),
+        (
+            "panics_on_a_scoped_thread",
+            "ready\npanicked: a scoped thread panicked\n".to_owned(),
+        ),
+        ("panics_unseen", format!("{CLIMBED}end\n")),
+        (
+            "panics_where_it_iterates",
+            "ready\npanicked: a bug\n".to_owned(),
+        ),
+    ] {
+        check_after_group(scenario, &expected);
+    }
+}
+
+/// The front cannot take it for the end: it has not said `end`.
+fn a_routine_may_exit() {
+    check_after_group("exits", "ready\nexit status: 0\n");
+}
+
+fn without_a_front() {
+    let mut program = Command::new(std::env::current_exe().unwrap());
+    let output = program.env(crate::PROGRAM, "session").output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr.contains("hint: run `plimsoll run PROGRAM`"),
+        "{stderr}"
+    );
+}
