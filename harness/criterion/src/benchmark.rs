@@ -105,7 +105,9 @@ impl<M: Measurement> BenchmarkDefinition<M> for Benchmark<M> {
         let alone = self.routines.len() == 1;
         for mut routine in self.routines {
             let id = routine.full_id(group_id, alone);
-            session::benchmark(&id, |b| (routine.function)(b, &()));
+            if let Some(measure) = session::next(&id) {
+                session::run(measure, move |b| (routine.function)(b, &()));
+            }
         }
     }
 }
@@ -164,16 +166,19 @@ where
 {
     fn run(self, group_id: &str, c: &mut Criterion<M>) {
         c.used = true;
-        let alone = self.routines.len() == 1;
-        for mut routine in self.routines {
+        let (routines, parameters) = (self.routines, self.parameters);
+        let alone = routines.len() == 1;
+        for mut routine in routines {
             let function = routine.full_id(group_id, alone);
-            for parameter in &self.parameters {
+            for (at, parameter) in parameters.iter().enumerate() {
                 // As 0.3 does: a parameter that is alone is no part of the id.
-                let id = match self.parameters.len() {
+                let id = match parameters.len() {
                     1 => function.clone(),
                     _ => format!("{function}/{parameter:?}"),
                 };
-                session::benchmark(&id, |b| (routine.function)(b, parameter));
+                if let Some(measure) = session::next(&id) {
+                    session::run(measure, move |b| (routine.function)(b, &parameters[at]));
+                }
             }
         }
     }

@@ -155,7 +155,7 @@ impl<M: Measurement + 'static> Criterion<M> {
         F: FnMut(&mut Bencher<'_, M>, &I),
     {
         self.used = true;
-        session::benchmark(&id.full(None), |b| f(b, input));
+        session::benchmark(&id.full(None), move |b| f(b, input));
         self
     }
 }

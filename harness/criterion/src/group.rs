@@ -46,7 +46,7 @@ impl<'a, M: Measurement> BenchmarkGroup<'a, M> {
         I: ?Sized,
     {
         self.criterion.used = true;
-        session::benchmark(&id.into_benchmark_id().full(Some(&self.name)), |b| {
+        session::benchmark(&id.into_benchmark_id().full(Some(&self.name)), move |b| {
             f(b, input)
         });
         self

@@ -23,14 +23,13 @@ struct Session {
 static SESSION: OnceLock<Mutex<Session>> = OnceLock::new();
 
 fn session() -> MutexGuard<'static, Session> {
-    let begin = || match asked() {
-        Some(asked) => Mutex::new(Session {
-            asked: Some(asked),
+    let begin = || {
+        Mutex::new(Session {
+            asked: Some(asked().unwrap_or_else(|| without_front())),
             names: Names::default(),
-        }),
-        None => without_front(),
+        })
     };
-    // A benchmark that panicked ended the process; it left nothing half done.
+    // No benchmark runs while the lock is held, so a panic leaves nothing half done.
     SESSION
         .get_or_init(begin)
         .lock()
@@ -43,10 +42,39 @@ pub(crate) fn begin() {
 }
 
 /// Lists the benchmark, or runs it if it is the one to measure. Then the process ends.
-pub(crate) fn benchmark<M: Measurement>(id: &str, run: impl FnOnce(&mut Bencher<'_, M>)) {
-    let Some(mut measure) = meet(id) else { return };
+pub(crate) fn benchmark<M: Measurement>(id: &str, function: impl FnOnce(&mut Bencher<'_, M>)) {
+    if let Some(measure) = next(id) {
+        run(measure, function);
+    }
+}
+
+/// Names the next benchmark of the program, and lists it if the front asked for the list.
+/// Returns its measurement if it is the one to measure.
+pub(crate) fn next(id: &str) -> Option<Measure> {
+    let mut session = session();
+    let named = session.names.next(id);
+    if let Some(Asked::List(list)) = &mut session.asked {
+        list.add(&Listed {
+            title: &named.title,
+            ..Listed::named(&named.name)
+        });
+    }
+    let is_asked = |asked: &mut Asked| matches!(asked, Asked::Measure(measure) if measure.scenario() == named.name);
+    match session.asked.take_if(is_asked) {
+        Some(Asked::Measure(measure)) => Some(measure),
+        _ => None,
+    }
+}
+
+/// Runs a benchmark, drops its function, and ends the process.
+pub(crate) fn run<M: Measurement>(
+    mut measure: Measure,
+    function: impl FnOnce(&mut Bencher<'_, M>),
+) -> ! {
     let mut bencher = Bencher::new(&mut measure);
-    let outcome = catch_unwind(AssertUnwindSafe(|| workload_setup(|| run(&mut bencher))));
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        workload_setup(|| function(&mut bencher));
+    }));
     let iterated = bencher.iterated();
     match outcome {
         Err(panic) => measure.panicked(panic),
@@ -54,28 +82,6 @@ pub(crate) fn benchmark<M: Measurement>(id: &str, run: impl FnOnce(&mut Bencher<
         Ok(()) => measure.fail(format_args!(
             "the benchmark's function does not call Bencher::iter or one of its kin"
         )),
-    }
-}
-
-/// Returns the ladder to climb if this benchmark is the one to measure.
-fn meet(id: &str) -> Option<Measure> {
-    let mut session = session();
-    let named = session.names.next(id);
-    match session.asked.take() {
-        Some(Asked::Measure(measure)) if measure.scenario() == named.name => Some(measure),
-        Some(Asked::List(mut list)) => {
-            list.add(&Listed {
-                name: &named.name,
-                title: &named.title,
-                ..Listed::named(&named.name)
-            });
-            session.asked = Some(Asked::List(list));
-            None
-        }
-        other => {
-            session.asked = other;
-            None
-        }
     }
 }
 

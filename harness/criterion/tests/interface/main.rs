@@ -19,6 +19,8 @@ macro_rules! tests {
 }
 
 #[cfg(target_os = "linux")]
+mod captures;
+#[cfg(target_os = "linux")]
 mod executors;
 #[cfg(target_os = "linux")]
 mod front;
@@ -49,6 +51,7 @@ macro_rules! programs {
 /// The programs with their names, and the tests of each.
 #[cfg(target_os = "linux")]
 const PROGRAMS: &[(&str, fn(), Tests)] = programs!(
+    captures,
     executors,
     interface_03,
     interface_04_05,
