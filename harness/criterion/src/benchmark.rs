@@ -1,9 +1,9 @@
-//! What criterion 0.3 had before groups, and 0.4 removed.
+//! The part of criterion 0.3's interface that 0.4 removed: benchmarks without groups.
 
 use std::fmt::{self, Debug};
 
 use crate::measurement::{Measurement, WallTime};
-use crate::settings::group_settings;
+use crate::settings::{accept, group_settings};
 use crate::{Bencher, Criterion, Throughput, session};
 
 type Function<T, M> = Box<dyn FnMut(&mut Bencher<'_, M>, &T)>;
@@ -22,8 +22,18 @@ impl<T, M: Measurement> Debug for Routine<T, M> {
 }
 
 impl<T, M: Measurement> Routine<T, M> {
-    /// Returns the id as 0.3 makes it: a routine that is named like its group and alone in it
-    /// adds no part.
+    fn new<F>(id: impl Into<String>, function: F) -> Routine<T, M>
+    where
+        F: FnMut(&mut Bencher<'_, M>, &T) + 'static,
+    {
+        Routine {
+            id: id.into(),
+            function: Box::new(function),
+        }
+    }
+
+    /// Returns the id as 0.3 does: the only routine of a group adds no part if it has the group's
+    /// name.
     fn full_id(&self, group: &str, alone: bool) -> String {
         if alone && self.id == group {
             return group.to_owned();
@@ -34,9 +44,7 @@ impl<T, M: Measurement> Routine<T, M> {
 
 /// A function with a name, for [`Criterion::bench_functions`].
 #[derive(Debug)]
-pub struct Fun<I: Debug, M: Measurement + 'static = WallTime> {
-    routine: Routine<I, M>,
-}
+pub struct Fun<I: Debug, M: Measurement + 'static = WallTime>(Routine<I, M>);
 
 impl<I: Debug + 'static, M: Measurement> Fun<I, M> {
     /// Names the function.
@@ -44,16 +52,11 @@ impl<I: Debug + 'static, M: Measurement> Fun<I, M> {
     where
         F: FnMut(&mut Bencher<'_, M>, &I) + 'static,
     {
-        Fun {
-            routine: Routine {
-                id: name.to_owned(),
-                function: Box::new(f),
-            },
-        }
+        Fun(Routine::new(name, f))
     }
 }
 
-/// What [`Criterion::bench`] runs.
+/// Benchmarks that [`Criterion::bench`] runs.
 pub trait BenchmarkDefinition<M: Measurement = WallTime>: Sized {
     #[doc(hidden)]
     fn run(self, group_id: &str, c: &mut Criterion<M>);
@@ -61,54 +64,36 @@ pub trait BenchmarkDefinition<M: Measurement = WallTime>: Sized {
 
 /// Functions without an input.
 #[derive(Debug)]
-pub struct Benchmark<M: Measurement = WallTime> {
-    routines: Vec<Routine<(), M>>,
-}
+pub struct Benchmark<M: Measurement = WallTime>(ParameterizedBenchmark<(), M>);
 
 impl<M: Measurement + 'static> Benchmark<M> {
     group_settings!(self: Self);
+    accept! { self: Self;
+        "reports give growth per iteration": throughput(Throughput);
+    }
 
     /// Makes a benchmark of one function.
-    pub fn new<S, F>(id: S, f: F) -> Benchmark<M>
+    pub fn new<S, F>(id: S, mut f: F) -> Benchmark<M>
     where
         S: Into<String>,
         F: FnMut(&mut Bencher<'_, M>) + 'static,
     {
-        Benchmark {
-            routines: Vec::new(),
-        }
-        .with_function(id, f)
+        Benchmark(ParameterizedBenchmark::new(id, move |b, ()| f(b), [()]))
     }
 
     /// Adds a function.
-    pub fn with_function<S, F>(mut self, id: S, mut f: F) -> Benchmark<M>
+    pub fn with_function<S, F>(self, id: S, mut f: F) -> Benchmark<M>
     where
         S: Into<String>,
         F: FnMut(&mut Bencher<'_, M>) + 'static,
     {
-        self.routines.push(Routine {
-            id: id.into(),
-            function: Box::new(move |b, ()| f(b)),
-        });
-        self
-    }
-
-    /// Means nothing here: a rate of allocations is told per iteration.
-    pub fn throughput(self, _: Throughput) -> Benchmark<M> {
-        self
+        Benchmark(self.0.with_function(id, move |b, ()| f(b)))
     }
 }
 
-impl<M: Measurement> BenchmarkDefinition<M> for Benchmark<M> {
+impl<M: Measurement + 'static> BenchmarkDefinition<M> for Benchmark<M> {
     fn run(self, group_id: &str, c: &mut Criterion<M>) {
-        c.used = true;
-        let alone = self.routines.len() == 1;
-        for mut routine in self.routines {
-            let id = routine.full_id(group_id, alone);
-            if let Some(measure) = session::next(&id) {
-                session::run(measure, move |b| (routine.function)(b, &()));
-            }
-        }
+        self.0.run(group_id, c);
     }
 }
 
@@ -129,12 +114,10 @@ impl<T: Debug + 'static, M: Measurement + 'static> ParameterizedBenchmark<T, M> 
         F: FnMut(&mut Bencher<'_, M>, &T) + 'static,
         I: IntoIterator<Item = T>,
     {
-        let parameters = parameters.into_iter().collect();
         ParameterizedBenchmark {
-            routines: Vec::new(),
-            parameters,
+            routines: vec![Routine::new(id, f)],
+            parameters: parameters.into_iter().collect(),
         }
-        .with_function(id, f)
     }
 
     /// Adds a function.
@@ -143,14 +126,11 @@ impl<T: Debug + 'static, M: Measurement + 'static> ParameterizedBenchmark<T, M> 
         S: Into<String>,
         F: FnMut(&mut Bencher<'_, M>, &T) + 'static,
     {
-        self.routines.push(Routine {
-            id: id.into(),
-            function: Box::new(f),
-        });
+        self.routines.push(Routine::new(id, f));
         self
     }
 
-    /// Means nothing here: a rate of allocations is told per iteration.
+    /// Means nothing here: reports give growth per iteration.
     pub fn throughput<F>(self, _: F) -> ParameterizedBenchmark<T, M>
     where
         F: Fn(&T) -> Throughput + 'static,
@@ -210,14 +190,11 @@ impl<M: Measurement + 'static> Criterion<M> {
     where
         I: Debug + 'static,
     {
-        let routines = funs.into_iter().map(|fun| fun.routine).collect();
-        self.bench(
-            id,
-            ParameterizedBenchmark {
-                routines,
-                parameters: vec![input],
-            },
-        )
+        let benchmark = ParameterizedBenchmark {
+            routines: funs.into_iter().map(|fun| fun.0).collect(),
+            parameters: vec![input],
+        };
+        self.bench(id, benchmark)
     }
 
     /// Names the benchmarks of a definition.

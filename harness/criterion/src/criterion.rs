@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::measurement::{Measurement, WallTime};
 use crate::profiler::Profiler;
-use crate::settings::settings;
+use crate::settings::{accept, settings};
 use crate::{Bencher, BenchmarkFilter, BenchmarkGroup, BenchmarkId, PlottingBackend, session};
 
 /// Names benchmarks, each of which is a leak scenario.
@@ -32,6 +32,29 @@ impl Default for Criterion {
 
 impl<M: Measurement> Criterion<M> {
     settings!(self: Self);
+    accept! { self: Self;
+        "nothing is plotted": plotting_backend(PlottingBackend), with_plots(), without_plots();
+        "nothing is profiled": profile_time(Option<Duration>);
+        "the front filters": with_benchmark_filter(BenchmarkFilter);
+        "the front has a directory of its own": output_directory(&Path);
+        "the front has baselines of its own": save_baseline(String);
+        "the front prints": with_output_color(bool);
+        "the front reads the command line": configure_from_args();
+    }
+    #[cfg(since_0_4)]
+    accept! { self: Self; "the front has baselines of its own": retain_baseline(String, bool); }
+    #[cfg(not(since_0_4))]
+    accept! { self: Self; "the front has baselines of its own": retain_baseline(String); }
+
+    /// Means nothing here: the front filters.
+    pub fn with_filter<S: Into<String>>(self, _: S) -> Criterion<M> {
+        self
+    }
+
+    /// Means nothing here: the profiler is dropped.
+    pub fn with_profiler<P: Profiler + 'static>(self, _: P) -> Criterion<M> {
+        self
+    }
 
     /// Changes the type that `Bencher::iter_custom` returns. The measurement itself is dropped.
     pub fn with_measurement<M2: Measurement>(self, _: M2) -> Criterion<M2> {
@@ -41,78 +64,9 @@ impl<M: Measurement> Criterion<M> {
         }
     }
 
-    /// Means nothing here: the profiler is dropped.
-    pub fn with_profiler<P: Profiler + 'static>(self, _: P) -> Criterion<M> {
-        self
-    }
-
-    /// Means nothing here: nothing is plotted.
-    pub fn plotting_backend(self, _: PlottingBackend) -> Criterion<M> {
-        self
-    }
-
-    /// Means nothing here: nothing is plotted.
-    pub fn with_plots(self) -> Criterion<M> {
-        self
-    }
-
-    /// Means nothing here: nothing is plotted.
-    pub fn without_plots(self) -> Criterion<M> {
-        self
-    }
-
     /// Returns `false`: nothing is plotted.
     pub fn can_plot(&self) -> bool {
         false
-    }
-
-    /// Means nothing here: the front has baselines of its own.
-    pub fn save_baseline(self, _: String) -> Criterion<M> {
-        self
-    }
-
-    /// Means nothing here: the front has baselines of its own.
-    #[cfg(since_0_4)]
-    pub fn retain_baseline(self, _baseline: String, _strict: bool) -> Criterion<M> {
-        self
-    }
-
-    /// Means nothing here: the front has baselines of its own.
-    #[cfg(not(since_0_4))]
-    pub fn retain_baseline(self, _: String) -> Criterion<M> {
-        self
-    }
-
-    /// Means nothing here: the front filters.
-    pub fn with_filter<S: Into<String>>(self, _: S) -> Criterion<M> {
-        self
-    }
-
-    /// Means nothing here: the front filters.
-    pub fn with_benchmark_filter(self, _: BenchmarkFilter) -> Criterion<M> {
-        self
-    }
-
-    /// Means nothing here: the front prints.
-    pub fn with_output_color(self, _: bool) -> Criterion<M> {
-        self
-    }
-
-    /// Means nothing here: the front has a directory of its own.
-    #[doc(hidden)]
-    pub fn output_directory(self, _: &Path) -> Criterion<M> {
-        self
-    }
-
-    /// Means nothing here: nothing is profiled.
-    #[doc(hidden)]
-    pub fn profile_time(self, _: Option<Duration>) -> Criterion<M> {
-        self
-    }
-
-    /// Means nothing here: the front reads the command line.
-    pub fn configure_from_args(self) -> Criterion<M> {
-        self
     }
 
     /// Ends the session and the process, unless this `Criterion` has named a benchmark.

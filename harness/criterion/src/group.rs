@@ -2,7 +2,7 @@
 
 use crate::id::IntoBenchmarkId;
 use crate::measurement::Measurement;
-use crate::settings::group_settings;
+use crate::settings::{accept, group_settings};
 use crate::{Bencher, Criterion, Throughput, session};
 
 /// Benchmarks whose ids begin with one name.
@@ -18,10 +18,8 @@ impl<'a, M: Measurement> BenchmarkGroup<'a, M> {
     }
 
     group_settings!(self: &mut Self);
-
-    /// Means nothing here: a rate of allocations is told per iteration.
-    pub fn throughput(&mut self, _: Throughput) -> &mut Self {
-        self
+    accept! { self: &mut Self;
+        "reports give growth per iteration": throughput(Throughput);
     }
 
     /// Names a benchmark of the group.
@@ -45,11 +43,7 @@ impl<'a, M: Measurement> BenchmarkGroup<'a, M> {
         F: FnMut(&mut Bencher<'_, M>, &I),
         I: ?Sized,
     {
-        self.criterion.used = true;
-        session::benchmark(&id.into_benchmark_id().full(Some(&self.name)), move |b| {
-            f(b, input)
-        });
-        self
+        self.bench_function(id, move |b| f(b, input))
     }
 
     /// Ends the group, which has nothing left to do.

@@ -1,41 +1,26 @@
 //! Settings of timed measurements. All are accepted; none means anything here.
 
+/// Writes methods that take a setting and return the receiver: why the setting means nothing
+/// here, and the methods of which this is true.
+macro_rules! accept {
+    ($this:ident: $This:ty; $($why:literal: $($name:ident($($argument:ty),*)),+;)+) => {$($(
+        #[doc = concat!("Means nothing here: ", $why, ".")]
+        pub fn $name($this: $This, $(_: $argument),*) -> $This {
+            $this
+        }
+    )+)+};
+}
+
 /// Writes the settings that `Criterion`, a group and a benchmark of 0.3 share.
 macro_rules! settings {
     ($this:ident: $This:ty) => {
-        /// Means nothing here: the front counts the iterations.
-        pub fn sample_size($this: $This, _: usize) -> $This {
-            $this
-        }
-
-        /// Means nothing here: the ladder begins with the first iteration.
-        pub fn warm_up_time($this: $This, _: ::std::time::Duration) -> $This {
-            $this
-        }
-
-        /// Means nothing here: the front has a time budget of its own.
-        pub fn measurement_time($this: $This, _: ::std::time::Duration) -> $This {
-            $this
-        }
-
-        /// Means nothing here: nothing is resampled.
-        pub fn nresamples($this: $This, _: usize) -> $This {
-            $this
-        }
-
-        /// Means nothing here: the front has thresholds of its own.
-        pub fn noise_threshold($this: $This, _: f64) -> $This {
-            $this
-        }
-
-        /// Means nothing here: the front has thresholds of its own.
-        pub fn confidence_level($this: $This, _: f64) -> $This {
-            $this
-        }
-
-        /// Means nothing here: the front has thresholds of its own.
-        pub fn significance_level($this: $This, _: f64) -> $This {
-            $this
+        $crate::settings::accept! { $this: $This;
+            "the front counts the iterations": sample_size(usize);
+            "the ladder begins with the first iteration": warm_up_time(::std::time::Duration);
+            "the front has a time budget of its own": measurement_time(::std::time::Duration);
+            "nothing is resampled": nresamples(usize);
+            "the front has thresholds of its own":
+                noise_threshold(f64), confidence_level(f64), significance_level(f64);
         }
     };
 }
@@ -44,20 +29,14 @@ macro_rules! settings {
 macro_rules! group_settings {
     ($this:ident: $This:ty) => {
         $crate::settings::settings!($this: $This);
-
-        /// Means nothing here: nothing is plotted.
-        pub fn plot_config($this: $This, _: $crate::PlotConfiguration) -> $This {
-            $this
-        }
-
-        /// Means nothing here: the front chooses the steps of the ladder.
-        pub fn sampling_mode($this: $This, _: $crate::SamplingMode) -> $This {
-            $this
+        $crate::settings::accept! { $this: $This;
+            "nothing is plotted": plot_config($crate::PlotConfiguration);
+            "the front chooses the steps of the ladder": sampling_mode($crate::SamplingMode);
         }
     };
 }
 
-pub(crate) use {group_settings, settings};
+pub(crate) use {accept, group_settings, settings};
 
 /// How many inputs criterion makes before it times a batch. Here every iteration makes its own.
 #[derive(Debug, Eq, PartialEq, Copy, Hash, Clone)]
@@ -125,9 +104,8 @@ pub enum AxisScale {
 pub struct PlotConfiguration {}
 
 impl PlotConfiguration {
-    /// Means nothing here: nothing is plotted.
-    pub fn summary_scale(self, _: AxisScale) -> PlotConfiguration {
-        self
+    accept! { self: Self;
+        "nothing is plotted": summary_scale(AxisScale);
     }
 }
 
