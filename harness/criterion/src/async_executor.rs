@@ -81,29 +81,24 @@ impl AsyncExecutor for AsyncStdExecutor {
 }
 
 #[cfg(feature = "async_tokio")]
-impl AsyncExecutor for tokio::runtime::Runtime {
-    fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
-        self.block_on(future)
-    }
-}
+mod on_tokio {
+    use super::{AsyncExecutor, Future};
+    use tokio::runtime::{Handle, Runtime};
 
-#[cfg(feature = "async_tokio")]
-impl AsyncExecutor for &tokio::runtime::Runtime {
-    fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
-        (*self).block_on(future)
+    macro_rules! implement {
+        ($($executor:ty: $block_on:path;)+) => {$(
+            impl AsyncExecutor for $executor {
+                fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
+                    $block_on(self, future)
+                }
+            }
+        )+};
     }
-}
 
-#[cfg(feature = "async_tokio")]
-impl AsyncExecutor for tokio::runtime::Handle {
-    fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
-        self.block_on(future)
-    }
-}
-
-#[cfg(feature = "async_tokio")]
-impl AsyncExecutor for &tokio::runtime::Handle {
-    fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
-        (*self).block_on(future)
+    implement! {
+        Runtime: Runtime::block_on;
+        &Runtime: Runtime::block_on;
+        Handle: Handle::block_on;
+        &Handle: Handle::block_on;
     }
 }

@@ -1,8 +1,8 @@
 //! Runs the routine of a benchmark: one iteration of the ladder is one call of the routine.
 //!
-//! The functions `workload_iteration` and `workload_setup` are markers on the stack. Each call
-//! of the user's code goes through one, directly wherever a closure of ours is not needed, so
-//! that reports show the user's frames alone.
+//! The functions `workload_iteration` and `workload_setup` are markers, at which reports cut
+//! stacks. Every call of the user's code goes through one of them, with at most one closure in
+//! between.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -60,57 +60,49 @@ impl<'a, M: Measurement> Bencher<'a, M> {
     }
 
     /// An iteration calls the routine once, and drops what it returns.
-    pub fn iter<O, R>(&mut self, mut routine: R)
-    where
-        R: FnMut() -> O,
-    {
+    pub fn iter<O, R: FnMut() -> O>(&mut self, mut routine: R) {
         self.climb(|| release(workload_iteration(&mut routine)));
     }
 
-    /// An iteration calls the routine with 1, the number of iterations it shall time.
+    /// An iteration calls the routine with 1 as the number of iterations.
     ///
-    /// What the routine returns is dropped: no measurement is used.
-    pub fn iter_custom<R>(&mut self, mut routine: R)
-    where
-        R: FnMut(u64) -> M::Value,
-    {
+    /// The measured value that the routine returns is dropped.
+    pub fn iter_custom<R: FnMut(u64) -> M::Value>(&mut self, mut routine: R) {
         self.climb(|| release(workload_iteration(|| routine(1))));
     }
 
     /// Does the same as [`iter_batched`](Self::iter_batched).
-    pub fn iter_with_setup<I, O, S, R>(&mut self, setup: S, routine: R)
-    where
-        S: FnMut() -> I,
-        R: FnMut(I) -> O,
-    {
+    pub fn iter_with_setup<I, O, S: FnMut() -> I, R: FnMut(I) -> O>(
+        &mut self,
+        setup: S,
+        routine: R,
+    ) {
         self.iter_batched(setup, routine, BatchSize::PerIteration);
     }
 
     /// Does the same as [`iter`](Self::iter).
-    pub fn iter_with_large_drop<O, R>(&mut self, routine: R)
-    where
-        R: FnMut() -> O,
-    {
+    pub fn iter_with_large_drop<O, R: FnMut() -> O>(&mut self, routine: R) {
         self.iter(routine);
     }
 
     /// Does the same as [`iter_batched`](Self::iter_batched).
-    pub fn iter_with_large_setup<I, O, S, R>(&mut self, setup: S, routine: R)
-    where
-        S: FnMut() -> I,
-        R: FnMut(I) -> O,
-    {
+    pub fn iter_with_large_setup<I, O, S: FnMut() -> I, R: FnMut(I) -> O>(
+        &mut self,
+        setup: S,
+        routine: R,
+    ) {
         self.iter_batched(setup, routine, BatchSize::PerIteration);
     }
 
     /// An iteration calls the setup and then the routine, and drops what the routine returns.
     ///
     /// There are no batches: every iteration has an input of its own.
-    pub fn iter_batched<I, O, S, R>(&mut self, mut setup: S, mut routine: R, _: BatchSize)
-    where
-        S: FnMut() -> I,
-        R: FnMut(I) -> O,
-    {
+    pub fn iter_batched<I, O, S: FnMut() -> I, R: FnMut(I) -> O>(
+        &mut self,
+        mut setup: S,
+        mut routine: R,
+        _: BatchSize,
+    ) {
         self.climb(|| {
             let input = black_box(workload_iteration(&mut setup));
             release(workload_iteration(|| routine(input)));
@@ -121,11 +113,12 @@ impl<'a, M: Measurement> Bencher<'a, M> {
     /// and then the input.
     ///
     /// There are no batches: every iteration has an input of its own.
-    pub fn iter_batched_ref<I, O, S, R>(&mut self, mut setup: S, mut routine: R, _: BatchSize)
-    where
-        S: FnMut() -> I,
-        R: FnMut(&mut I) -> O,
-    {
+    pub fn iter_batched_ref<I, O, S: FnMut() -> I, R: FnMut(&mut I) -> O>(
+        &mut self,
+        mut setup: S,
+        mut routine: R,
+        _: BatchSize,
+    ) {
         self.climb(|| {
             let mut input = black_box(workload_iteration(&mut setup));
             release(workload_iteration(|| routine(&mut input)));
@@ -162,76 +155,63 @@ impl<A: AsyncExecutor, M: Measurement> fmt::Debug for AsyncBencher<'_, '_, A, M>
 }
 
 impl<A: AsyncExecutor, M: Measurement> AsyncBencher<'_, '_, A, M> {
-    /// An iteration awaits the routine's future, and drops what it returns.
-    pub fn iter<O, R, F>(&mut self, mut routine: R)
-    where
-        R: FnMut() -> F,
-        F: Future<Output = O>,
-    {
+    /// The executor is the user's choice, so it is a part of the iteration.
+    fn climb(&mut self, mut iteration: impl FnMut(&A)) {
         let AsyncBencher { b, runner } = self;
-        b.climb(|| {
-            block_on(runner, async {
-                release(marked(workload_iteration(&mut routine)).await)
-            });
+        b.climb(|| workload_iteration(|| iteration(runner)));
+    }
+
+    /// An iteration awaits the routine's future, and drops what it returns.
+    pub fn iter<O, R: FnMut() -> F, F: Future<Output = O>>(&mut self, mut routine: R) {
+        self.climb(|runner| {
+            runner.block_on(async { release(marked(workload_iteration(&mut routine)).await) });
         });
     }
 
-    /// An iteration calls the routine with 1, the number of iterations it shall time, and
-    /// awaits its future.
+    /// An iteration calls the routine with 1 as the number of iterations, and awaits its future.
     ///
-    /// What the future returns is dropped: no measurement is used.
-    pub fn iter_custom<R, F>(&mut self, mut routine: R)
-    where
-        R: FnMut(u64) -> F,
-        F: Future<Output = M::Value>,
-    {
-        let AsyncBencher { b, runner } = self;
-        b.climb(|| {
-            block_on(runner, async {
-                release(marked(workload_iteration(|| routine(1))).await)
-            });
+    /// The measured value that the future returns is dropped.
+    pub fn iter_custom<R: FnMut(u64) -> F, F: Future<Output = M::Value>>(
+        &mut self,
+        mut routine: R,
+    ) {
+        self.climb(|runner| {
+            runner.block_on(async { release(marked(workload_iteration(|| routine(1))).await) });
         });
     }
 
     /// Does the same as [`iter_batched`](Self::iter_batched).
-    pub fn iter_with_setup<I, O, S, R, F>(&mut self, setup: S, routine: R)
-    where
-        S: FnMut() -> I,
-        R: FnMut(I) -> F,
-        F: Future<Output = O>,
-    {
+    pub fn iter_with_setup<I, O, S: FnMut() -> I, R: FnMut(I) -> F, F: Future<Output = O>>(
+        &mut self,
+        setup: S,
+        routine: R,
+    ) {
         self.iter_batched(setup, routine, BatchSize::PerIteration);
     }
 
     /// Does the same as [`iter`](Self::iter).
-    pub fn iter_with_large_drop<O, R, F>(&mut self, routine: R)
-    where
-        R: FnMut() -> F,
-        F: Future<Output = O>,
-    {
+    pub fn iter_with_large_drop<O, R: FnMut() -> F, F: Future<Output = O>>(&mut self, routine: R) {
         self.iter(routine);
     }
 
     /// Does the same as [`iter_batched`](Self::iter_batched).
-    pub fn iter_with_large_setup<I, O, S, R, F>(&mut self, setup: S, routine: R)
-    where
-        S: FnMut() -> I,
-        R: FnMut(I) -> F,
-        F: Future<Output = O>,
-    {
+    pub fn iter_with_large_setup<I, O, S: FnMut() -> I, R: FnMut(I) -> F, F: Future<Output = O>>(
+        &mut self,
+        setup: S,
+        routine: R,
+    ) {
         self.iter_batched(setup, routine, BatchSize::PerIteration);
     }
 
     /// An iteration calls the setup, awaits the routine's future, and drops what it returns.
-    pub fn iter_batched<I, O, S, R, F>(&mut self, mut setup: S, mut routine: R, _: BatchSize)
-    where
-        S: FnMut() -> I,
-        R: FnMut(I) -> F,
-        F: Future<Output = O>,
-    {
-        let AsyncBencher { b, runner } = self;
-        b.climb(|| {
-            block_on(runner, async {
+    pub fn iter_batched<I, O, S: FnMut() -> I, R: FnMut(I) -> F, F: Future<Output = O>>(
+        &mut self,
+        mut setup: S,
+        mut routine: R,
+        _: BatchSize,
+    ) {
+        self.climb(|runner| {
+            runner.block_on(async {
                 let input = black_box(workload_iteration(&mut setup));
                 release(marked(workload_iteration(|| routine(input))).await);
             });
@@ -240,26 +220,20 @@ impl<A: AsyncExecutor, M: Measurement> AsyncBencher<'_, '_, A, M> {
 
     /// An iteration calls the setup, awaits the routine's future, and drops what it returns
     /// and then the input.
-    pub fn iter_batched_ref<I, O, S, R, F>(&mut self, mut setup: S, mut routine: R, _: BatchSize)
-    where
-        S: FnMut() -> I,
-        R: FnMut(&mut I) -> F,
-        F: Future<Output = O>,
-    {
-        let AsyncBencher { b, runner } = self;
-        b.climb(|| {
-            block_on(runner, async {
+    pub fn iter_batched_ref<I, O, S: FnMut() -> I, R: FnMut(&mut I) -> F, F: Future<Output = O>>(
+        &mut self,
+        mut setup: S,
+        mut routine: R,
+        _: BatchSize,
+    ) {
+        self.climb(|runner| {
+            runner.block_on(async {
                 let mut input = black_box(workload_iteration(&mut setup));
                 release(marked(workload_iteration(|| routine(&mut input))).await);
                 release(input);
             });
         });
     }
-}
-
-/// Blocks on one iteration. The executor is the user's choice, so it is a part of the iteration.
-fn block_on(runner: &impl AsyncExecutor, iteration: impl Future<Output = ()>) {
-    workload_iteration(|| runner.block_on(iteration));
 }
 
 /// Marks each poll, so that a stack ends at the user's future and not inside the executor.
