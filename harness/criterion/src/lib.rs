@@ -4,6 +4,9 @@
 //! criterion, without a change to them, and measures what each routine leaves on the heap. An
 //! iteration is one call of the routine.
 //!
+//! When the function of the measured benchmark has returned, the process drops that function and
+//! exits. Variables of the functions that called it are not dropped.
+//!
 //! # What each item does here
 //!
 //! "Nothing" means: accepted, and of no effect.

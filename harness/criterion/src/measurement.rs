@@ -65,7 +65,7 @@ pub trait Measurement {
     fn formatter(&self) -> &dyn ValueFormatter;
 }
 
-/// The default measurement. Plimsoll takes no time; custom measurements may.
+/// The default measurement. Plimsoll calls none of its methods; custom measurements may.
 #[derive(Debug)]
 pub struct WallTime;
 
@@ -98,7 +98,7 @@ impl Measurement for WallTime {
     }
 }
 
-/// Formats nanoseconds in one unit each: nobody sees them, unless a custom formatter asks.
+/// Formats every value in nanoseconds. Only custom formatters call it.
 struct Nanoseconds;
 
 impl ValueFormatter for Nanoseconds {

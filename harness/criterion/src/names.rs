@@ -27,7 +27,7 @@ pub(crate) fn name(id: &str) -> String {
             _ => name.push('_'),
         }
     }
-    // Two ids cannot share a name that leads back to its id.
+    // A name from which the id can be read back belongs to no other id.
     if !name.is_empty() && name.len() <= LONGEST && name.replace("::", "/") == id {
         return name;
     }
