@@ -36,11 +36,11 @@ use plimsoll_desk::status::{ExitStatus, Refused};
 pub fn main() -> ExitCode {
     // This program is also what its own front and cargo start beside programs that are measured.
     #[cfg(target_os = "linux")]
-    for beside in [
-        plimsoll_front::run_guardian_if_asked,
-        plimsoll_dropin::note_if_asked,
-    ] {
-        if let Some(status) = beside() {
+    {
+        if plimsoll_front::run_guardian_if_asked() {
+            return ExitCode::SUCCESS;
+        }
+        if let Some(status) = plimsoll_dropin::note_if_asked() {
             return status;
         }
     }

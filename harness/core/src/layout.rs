@@ -24,7 +24,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 pub use plimsoll_text::name::{MAX_SCENARIO_NAME, valid_scenario_name};
-pub use workspace::{strips, workspace_root};
+pub use workspace::{directory_of_benches, strips, workspace_root};
 
 /// The report of one scenario.
 pub const REPORT: &str = "report.json";

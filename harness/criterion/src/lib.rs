@@ -46,6 +46,8 @@ mod bencher;
 #[cfg(with_0_3)]
 mod benchmark;
 mod criterion;
+#[cfg(all(feature = "front", target_os = "linux"))]
+mod front;
 mod group;
 mod id;
 mod macros;

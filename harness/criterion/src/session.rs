@@ -3,9 +3,7 @@
 //! The session begins with the first [`Criterion`](crate::Criterion). It is global, because a
 //! program makes as many of those as it likes, and because its `main` may be its own.
 
-use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::process;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use plimsoll_subject::{Asked, Listed, Measure, asked, workload_setup};
@@ -24,6 +22,8 @@ static SESSION: OnceLock<Mutex<Session>> = OnceLock::new();
 
 fn session() -> MutexGuard<'static, Session> {
     let begin = || {
+        #[cfg(all(feature = "front", target_os = "linux"))]
+        crate::front::guard();
         Mutex::new(Session {
             asked: Some(asked().unwrap_or_else(|| without_front())),
             names: Names::default(),
@@ -97,8 +97,18 @@ pub(crate) fn end() {
     }
 }
 
-/// Somebody started the program by hand.
+/// Somebody started the program by hand, or `cargo test` did.
 fn without_front() -> ! {
+    #[cfg(all(feature = "front", target_os = "linux"))]
+    crate::front::run();
+    #[cfg(not(all(feature = "front", target_os = "linux")))]
+    needs_front()
+}
+
+#[cfg(not(all(feature = "front", target_os = "linux")))]
+fn needs_front() -> ! {
+    use std::io::{self, Write};
+
     // If nobody can read the message, the status still tells.
     let _ = writeln!(
         io::stderr(),
@@ -106,5 +116,5 @@ fn without_front() -> ! {
          `cargo plimsoll bench` built it, to measure its benchmarks for leaks\n  \
          hint: run `plimsoll run PROGRAM`"
     );
-    process::exit(2)
+    std::process::exit(2)
 }

@@ -49,12 +49,16 @@ pub(crate) fn write(
     let package = table(manifest.as_table_mut(), "package");
     package["name"] = toml_edit::value(&replaced.name);
     package["version"] = toml_edit::value(&replaced.version);
+    // The front is that of the tool.
+    manifest.remove("target");
+    table(manifest.as_table_mut(), "features")["default"] = empty();
+    table(manifest.as_table_mut(), "features")["front"] = empty();
     // The name of the crate is that of the package, as it is in the one that is replaced.
     manifest.remove("lib");
     let known = table(manifest.as_table_mut(), "features");
     for feature in features {
         if !known.contains_key(feature) {
-            known[feature] = Item::Value(Value::Array(toml_edit::Array::new()));
+            known[feature] = empty();
         }
     }
     let folder = folder.join(replaced.folder());
@@ -115,6 +119,10 @@ fn manifest(name: &str) -> anyhow::Result<DocumentMut> {
     // Without it, cargo would look for the package in the workspace around the target directory.
     root["workspace"] = Item::Table(Table::new());
     Ok(manifest)
+}
+
+fn empty() -> Item {
+    Item::Value(Value::Array(toml_edit::Array::new()))
 }
 
 fn table<'a>(root: &'a mut Table, key: &str) -> &'a mut Table {

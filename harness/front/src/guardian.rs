@@ -9,7 +9,7 @@
 use std::collections::BTreeSet;
 use std::io::{BufRead, Write};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
@@ -146,13 +146,16 @@ impl Drop for Guardian {
     }
 }
 
-/// Runs this process as the guardian, if a front started it as one. Returns its exit status.
+/// Runs this process as the guardian, if a front started it as one. Returns whether it did; then
+/// the process has nothing else to do.
 ///
 /// Every program that has a front calls this before anything else.
-pub fn run_if_asked() -> Option<ExitCode> {
+pub fn run_if_asked() -> bool {
     let mut words = std::env::args().skip(1);
-    (words.next()? == FLAG).then_some(())?;
-    let mark = Mark(words.next()?);
+    if words.next().as_deref() != Some(FLAG) {
+        return false;
+    }
+    let mark = words.next().map(Mark);
     let mut groups = BTreeSet::new();
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
         let number = |digits: &str| digits.parse::<u32>().ok();
@@ -165,6 +168,8 @@ pub fn run_if_asked() -> Option<ExitCode> {
     for group in groups {
         sys::kill_group(group);
     }
-    mark.kill();
-    Some(ExitCode::SUCCESS)
+    if let Some(mark) = mark {
+        mark.kill();
+    }
+    true
 }

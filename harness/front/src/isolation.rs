@@ -1,7 +1,6 @@
 //! Chooses the scenario that runs in the process of the test itself, for a debugger.
 
 use std::collections::BTreeMap;
-use std::process::ExitCode;
 use std::time::Duration;
 
 use plimsoll_core::settings::Unwinder;
@@ -30,13 +29,13 @@ pub struct InProcess {
 pub(crate) fn chosen(
     selected: &[String],
     effective: &BTreeMap<String, Effective>,
-) -> Result<InProcess, ExitCode> {
+) -> Result<InProcess, u8> {
     if let Some(runner) = ["NEXTEST", "CI"].into_iter().find(|name| is_set(name)) {
         complain(&format!(
             "error: PLIMSOLL_ISOLATION=off measures nothing, and {runner} is set\n  \
              hint: it is for a debugger; unset it where a verdict is wanted"
         ));
-        return Err(ExitCode::from(FAILED));
+        return Err(FAILED);
     }
     let ([name], Some(settings)) = (
         selected,
@@ -47,7 +46,7 @@ pub(crate) fn chosen(
              expected a filter that chooses one, found none or several\n  \
              hint: add `-- --exact NAME`",
         );
-        return Err(ExitCode::from(FAILED));
+        return Err(FAILED);
     };
     complain(&format!("{name}: in this process, nothing is measured"));
     Ok(InProcess {

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Command;
 
+use plimsoll_core::layout;
 use plimsoll_core::report::Builder;
 use plimsoll_core::settings::Settings;
 
@@ -50,6 +51,36 @@ impl Program {
             variables: Vec::new(),
             builder: Builder::Test,
         }
+    }
+
+    /// Returns the program of this process: a test of benchmarks. cargo says which package it is of;
+    /// its target is in the name of its file.
+    ///
+    /// The benchmarks may be files of another package, and need the files beside them. Then the
+    /// manifest names its folder, as `cargo plimsoll init` writes it:
+    ///
+    /// ```toml
+    /// [package.metadata.plimsoll]
+    /// directory = ".."
+    /// ```
+    pub fn of_benchmarks() -> Program {
+        let path = std::env::current_exe().unwrap_or_default();
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let target = match stem.rsplit_once('-') {
+            Some((name, hash)) if hash.len() == 16 => name,
+            _ => &stem,
+        };
+        let package = std::env::var("CARGO_PKG_NAME").unwrap_or_else(|_| target.to_owned());
+        let mut program = Program::of_this_process(&package, target, ".");
+        let manifest = std::fs::read_to_string(program.manifest_dir.join("Cargo.toml"));
+        if let Some(directory) = layout::directory_of_benches(&manifest.unwrap_or_default()) {
+            let directory = program.manifest_dir.join(directory);
+            let directory = directory.canonicalize().unwrap_or(directory);
+            let variable = OsString::from("CARGO_MANIFEST_DIR");
+            program.variables = vec![(variable, directory.clone().into())];
+            program.directory = Some(directory);
+        }
+        program
     }
 
     /// Returns the command that starts the program.

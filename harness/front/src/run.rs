@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
-use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -85,7 +84,7 @@ impl Tests {
     pub fn run(
         self,
         words: impl IntoIterator<Item = String>,
-        in_process: impl FnOnce(InProcess) -> ExitCode,
+        in_process: impl FnOnce(InProcess) -> u8,
     ) -> Ran {
         let ended = |status| Ran {
             status,
@@ -95,11 +94,11 @@ impl Tests {
             Ok(Some((front, scenarios))) => front.run(scenarios, in_process),
             Ok(None) => {
                 say(arguments::HELP);
-                ended(ExitCode::SUCCESS)
+                ended(0)
             }
             Err(message) => {
                 complain(&format!("error: {message}"));
-                ended(ExitCode::from(FAILED))
+                ended(FAILED)
             }
         }
     }
@@ -109,7 +108,7 @@ impl Tests {
 #[derive(Debug)]
 pub struct Ran {
     /// libtest's exit status.
-    pub status: ExitCode,
+    pub status: u8,
     /// The verdict of each scenario that was measured, by name.
     pub verdicts: BTreeMap<String, Verdict>,
 }
@@ -286,7 +285,7 @@ impl Front {
         Ok(Some((front, scenarios)))
     }
 
-    fn run(self, scenarios: Vec<Scenario>, in_process: impl FnOnce(InProcess) -> ExitCode) -> Ran {
+    fn run(self, scenarios: Vec<Scenario>, in_process: impl FnOnce(InProcess) -> u8) -> Ran {
         let format = self.arguments.format;
         if self.isolated && !self.arguments.list {
             let chosen = isolation::chosen(&self.shared.selected, &self.effective);
@@ -349,7 +348,7 @@ impl Front {
             conclusion.num_failed += 1;
         }
         Ran {
-            status: conclusion.exit_code(),
+            status: if conclusion.has_failed() { FAILED } else { 0 },
             verdicts: self
                 .shared
                 .verdicts

@@ -503,7 +503,8 @@ impl Tools {
             }
             // A bench has no front of its own.
             Some(bench) => {
-                let own = std::env::current_exe().unwrap_or_else(|_| "plimsoll".into());
+                // A build in the meantime may have replaced the file.
+                let own = "/proc/self/exe";
                 let mut command = Command::new(own);
                 command
                     .arg("run")

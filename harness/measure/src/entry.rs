@@ -9,8 +9,8 @@ use crate::{Scenario, Target};
 /// Runs this process as the front, a subject or the guardian, as the command line says.
 pub fn main(target: &Target, scenarios: impl FnOnce() -> Vec<Scenario>) -> ExitCode {
     #[cfg(target_os = "linux")]
-    if let Some(status) = plimsoll_front::run_guardian_if_asked() {
-        return status;
+    if plimsoll_front::run_guardian_if_asked() {
+        return ExitCode::SUCCESS;
     }
     match plimsoll_subject::asked() {
         Some(Asked::Measure(mut measure)) => {
@@ -55,10 +55,10 @@ fn front(target: &Target, scenarios: Vec<Scenario>) -> ExitCode {
         let mut scenarios = scenarios.into_iter();
         match scenarios.find(|scenario| scenario.name == asked.scenario) {
             Some(scenario) => crate::isolation::run(scenario, &asked),
-            None => ExitCode::FAILURE,
+            None => crate::isolation::FAILED,
         }
     });
-    ran.status
+    ExitCode::from(ran.status)
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -116,7 +116,6 @@ fn greet(
     installed: Result<(), String>,
 ) -> std::io::Result<()> {
     let [leaf, middle, root] = canary::addresses();
-    let canary = canary::Canary::of_profile();
     let unwinder = match installed {
         Ok(()) => asked_for,
         Err(_) => Unwinder::Libgcc,
@@ -137,8 +136,6 @@ fn greet(
     }
     say("allocates", &allocates_with_jemalloc())?;
     say("canary", &format_args!("{leaf},{middle},{root}"))?;
-    say("canary-objects", &canary.objects)?;
-    say("canary-bytes", &canary.bytes)?;
     say("unwind-tables", &unwind::has_tables(middle))?;
     say("unwinder", &unwinder)?;
     if let Err(reason) = installed {
@@ -146,7 +143,7 @@ fn greet(
     }
     say("target", &env!("PLIMSOLL_TARGET"))?;
     say("toolchain", &env!("PLIMSOLL_TOOLCHAIN"))?;
-    say("ready", &"")
+    channel.answer(format_args!("ready"))
 }
 
 /// Makes the profiler walk stacks as in a measured process, if `MALLOC_CONF` has switched it on.

@@ -42,6 +42,7 @@ impl Ladder {
     /// Answers that the workload is set up, and does what the front says, until it says that the
     /// ladder ends.
     pub(crate) fn climb(&mut self, iteration: &mut Iteration<'_>) {
+        self.leave_if_forked();
         self.answer_done();
         // Reading a command allocates a dump's path. If that were sampled now and then, it would
         // look like an allocation of the workload.

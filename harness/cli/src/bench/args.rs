@@ -29,7 +29,8 @@ Exit status:
        failed
   4    a measurement is broken
   5    plimsoll's own failure
-  130  stopped by Ctrl-C";
+  130  stopped by Ctrl-C
+Of several, the greatest of 1, 3 and 4.";
 
 const RUN_HELP: &str = "\
 Examples:

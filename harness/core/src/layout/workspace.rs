@@ -53,6 +53,14 @@ fn joined(dir: &Path, path: &str) -> PathBuf {
     joined
 }
 
+/// Returns the folder of the package whose benches a package has as tests, as its manifest names it:
+/// `[package.metadata.plimsoll] directory`.
+pub fn directory_of_benches(manifest: &str) -> Option<PathBuf> {
+    let manifest = Document::parse(manifest).ok()?;
+    let metadata = manifest.get("package")?.get("metadata")?.get("plimsoll")?;
+    metadata.get("directory")?.as_str().map(PathBuf::from)
+}
+
 /// Returns whether a workspace's manifest has the programs of a profile stripped. `profile` is a
 /// name as in the target directory, where cargo's `dev` is `debug`.
 ///

@@ -1,0 +1,271 @@
+//! `cargo plimsoll bench` in a project that knows nothing of it, and `plimsoll run`.
+#![cfg(all(
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+
+mod built;
+mod project;
+
+use std::fs;
+use std::path::Path;
+
+use project::{PLIMSOLL, Project, Ran};
+
+/// Benches as people write them. The dependency has another name, which cargo allows.
+const MANIFEST: &str = "
+[features]
+slow = []
+
+[dev-dependencies]
+crit = { package = \"criterion\", version = \"0.8\", default-features = false }
+
+[[bench]]
+name = \"my-codec\"
+harness = false
+
+[[bench]]
+name = \"counting\"
+harness = false
+
+[[bench]]
+name = \"needs\"
+harness = false
+required-features = [\"slow\"]
+
+[[bench]]
+name = \"broken\"
+harness = false
+
+[[bench]]
+name = \"own\"
+harness = false
+";
+
+const CODEC: &str = "use crit::{BenchmarkId, Criterion, criterion_group, criterion_main};
+
+const TABLE: &[u8] = include_bytes!(\"../data/table\");
+
+fn codec(c: &mut Criterion) {
+    println!(\"around\");
+    // As in a bench that cargo runs.
+    let text = std::fs::read(\"data/table\").unwrap();
+    let dir = std::env::var(\"CARGO_MANIFEST_DIR\").unwrap();
+    assert!(std::path::Path::new(&dir).join(\"data/table\").exists());
+    assert_eq!(std::env::var(\"FROM_CONFIGURATION\").as_deref(), Ok(\"yes\"));
+    assert_eq!(std::io::stdin().lines().count(), 0);
+    let mut group = c.benchmark_group(\"encode\");
+    for n in [2_u64, 8] {
+        group.bench_with_input(BenchmarkId::new(\"words\", n), &n, |b, n| {
+            b.iter(|| vec![*n; text.len() + TABLE.len()])
+        });
+    }
+    group.bench_function(\"8 KiB\", |b| b.iter(|| vec![1_u8; 8 << 10]));
+    group.finish();
+    c.bench_function(\"same\", |b| b.iter(|| 1));
+    c.bench_function(\"same\", |b| b.iter(|| 2));
+}
+
+fn keeps(c: &mut Criterion) {
+    c.bench_function(\"keeps/push\", |b| {
+        let mut kept = Vec::new();
+        b.iter(|| kept.push(Box::new([1_u64; 4])));
+    });
+    c.bench_function(\"fails\", |b| {
+        let mut n = 0;
+        b.iter(|| {
+            n += 1;
+            assert!(n < 20, \"no more\");
+        });
+    });
+}
+
+criterion_group!(benches, codec, keeps);
+criterion_main!(benches);
+";
+
+const COUNTING: &str = "use std::alloc::{GlobalAlloc, Layout, System};
+
+use crit::Criterion;
+
+struct Counting;
+
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+fn main() {
+    let mut c = Criterion::default().configure_from_args();
+    c.bench_function(\"leaks\", |b| b.iter(|| Box::leak(crit::black_box(vec![1_u8; 64]).into_boxed_slice())));
+}
+";
+
+/// Projects have few iterations: what leaks here does so in each.
+const FEW: &str = "PLIMSOLL_MAX_ITERATIONS=2000";
+
+struct Demo {
+    project: Project,
+    target: std::path::PathBuf,
+    /// One at a time: what is built is shared.
+    _lock: fs::File,
+}
+
+impl Demo {
+    fn new() -> Demo {
+        let (shared, lock) = built::shared();
+        let project = Project::empty();
+        project.package("", "demo", "lib");
+        project.append("Cargo.toml", MANIFEST);
+        project.write("data/table", "words\n");
+        project.write(
+            ".cargo/config.toml",
+            "[env]\nFROM_CONFIGURATION = \"yes\"\n\n[net]\noffline = true\n",
+        );
+        project.write("benches/my-codec.rs", CODEC);
+        project.write("benches/counting.rs", COUNTING);
+        project.write(
+            "benches/needs.rs",
+            "use crit::{Criterion, criterion_group, criterion_main};\n\
+             fn f(c: &mut Criterion) { c.bench_function(\"needs\", |b| b.iter(|| 1)); }\n\
+             criterion_group!(benches, f);\ncriterion_main!(benches);\n",
+        );
+        project.write("benches/broken.rs", "fn main() { nothing() }\n");
+        project.write("benches/own.rs", "fn main() {}\n");
+        project.write("benches/libtest.rs", "#![feature(test)]\n");
+        Demo {
+            project,
+            target: shared.join("target"),
+            _lock: lock,
+        }
+    }
+
+    fn bench(&self, line: &str) -> Ran {
+        let mut command = self.project.command(PLIMSOLL);
+        built::build_as_all_do(&mut command).env("CARGO_TARGET_DIR", &self.target);
+        project::say(&mut command, line.split(' '));
+        self.project.ran(command.output().unwrap())
+    }
+}
+
+/// One test: what is built takes longer than all that is tried.
+#[test]
+fn benchmarks_are_measured_as_they_are() {
+    let demo = Demo::new();
+    let files = demo.project.files("");
+    let listed = demo.bench("bench --list --bench my-codec").has(0, &[]);
+    assert_eq!(
+        listed.stdout,
+        "encode::words::2: test\nencode::words::8: test\nencode::8_KiB-489a878e: test\n\
+         same: test\nsame.2: test\nkeeps::push: test\nfails: test\n"
+    );
+
+    let line = format!("{FEW} bench");
+    demo.bench(&line)
+        .has(
+            3,
+            &[
+                "warning: broken of demo is left out: it does not build\n",
+                "warning: libtest of demo is left out: the compiler's harness runs it",
+                "warning: own of demo is left out: its `main` does not use criterion\n",
+                "test encode::8_KiB-489a878e ... ok\n",
+                "test needs ... ok\n",
+                // criterion's own name, and what a benchmark may do on purpose.
+                "\nkeeps/push: keeps growing by +",
+                "+1.00 objects per iteration (allowed: 0 B)\n  in my_codec::keeps::{{closure}} at \
+                 benches/my-codec.rs:28\n",
+                "the benchmark itself may keep this on purpose",
+                "measure it again: cargo plimsoll bench -p demo --bench my_codec --exact \\\n    \
+                 keeps::push\n",
+                // The allocator is not to blame.
+                "in counting::main::{{closure}} at benches/counting.rs:21\n",
+                "fails: failed in iteration 19: panicked at benches/my-codec.rs:34:13: no more\n",
+                "\n9 benchmarks: 2 regressed, 1 failed, 6 within\n",
+            ],
+        )
+        .lacks(&["PLIMSOLL_ISOLATION"]);
+    // Nothing is left in the project, not even a lock file.
+    assert_eq!(demo.project.files(""), files);
+
+    // What is accepted is green, and a second run builds nothing.
+    let mut accept = demo.project.command(PLIMSOLL);
+    accept.env("CARGO_TARGET_DIR", &demo.target).args([
+        "accept",
+        "keeps::push",
+        "--reason",
+        "one Vec",
+    ]);
+    demo.project
+        .ran(accept.output().unwrap())
+        .has(0, &["baselines/keeps++push.toml"]);
+    let line = format!("{FEW} bench --bench my_codec keeps/push");
+    demo.bench(&line)
+        .has(
+            0,
+            &["1 passed; 0 failed; 0 ignored; 0 measured; 6 filtered out"],
+        )
+        .lacks(&["Compiling"]);
+}
+
+#[test]
+fn a_lock_file_stays_as_it_is() {
+    let demo = Demo::new();
+    let lock = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.lock");
+    let path = demo.project.path("Cargo.lock");
+    fs::copy(lock, &path).unwrap();
+    // What cargo does not need here, it removes before it builds anything.
+    let mut cargo = demo.project.command("cargo");
+    let cargo = cargo.args(["metadata", "--offline", "--format-version", "1"]);
+    assert!(cargo.output().unwrap().status.success());
+    let before = (
+        fs::read(&path).unwrap(),
+        fs::metadata(&path).unwrap().modified().unwrap(),
+    );
+    demo.bench("bench --list --bench my-codec").has(0, &[]);
+    let after = (
+        fs::read(&path).unwrap(),
+        fs::metadata(&path).unwrap().modified().unwrap(),
+    );
+    assert!(before == after);
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let demo = Demo::new();
+    demo.bench("bench --bench nope").has(
+        2,
+        &[
+            "there is no bench `nope`",
+            "broken, counting, libtest, my-codec, needs, own",
+        ],
+    );
+    demo.bench("bench -p nope")
+        .has(2, &["`nope` is no package of this workspace", "demo"]);
+    demo.bench("bench --bench broken").has(
+        3,
+        &[
+            "error[E0425]",
+            "broken of demo is left out",
+            "no benchmark can be measured",
+        ],
+    );
+    demo.bench("run /bin/true")
+        .has(5, &["before it listed its scenarios"]);
+    demo.bench("run nothing")
+        .has(2, &["nothing: expected a program"]);
+    let project = Project::empty();
+    project.package("", "demo", "lib");
+    project.says(
+        "bench",
+        3,
+        &["there are no benches here", "cargo plimsoll init"],
+    );
+}
