@@ -60,7 +60,7 @@ pub(super) fn enough(
             let iterations = needed.iterations.to_string();
             (Some(setting("max-iterations", iterations)), None)
         }
-        LadderEnd::Budget | LadderEnd::OutOfReach if needed.time > settings.budget => {
+        LadderEnd::Budget | LadderEnd::OutOfReach if needed.time > settings.time_if_quiet() => {
             (Some(setting("budget", budget(needed.time))), needed.why)
         }
         _ => (None, None),
@@ -129,7 +129,7 @@ fn for_the_default(
     let least = judge::iterations_to_settle(None, terms.plan.interval());
     let iterations = least.max(times(report, short_by)?);
     // With a spare time of a nanosecond, the budget is never one that was not enough.
-    let spent = terms.settings.budget + Duration::from_nanos(1);
+    let spent = terms.settings.time_if_quiet() + Duration::from_nanos(1);
     Some(Needed {
         iterations,
         time: climb.pace.until(iterations)?.max(spent),

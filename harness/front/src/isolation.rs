@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use plimsoll_core::settings::Unwinder;
 
-use crate::run::{FAILED, complain};
+use crate::print::{FAILED, complain};
 use crate::settings::Effective;
 
 /// A scenario that is to run in this process. Nothing is measured.

@@ -25,6 +25,7 @@ mod pace;
 mod place;
 mod plan;
 mod policy;
+mod print;
 mod process;
 mod profile;
 mod program;

@@ -132,7 +132,7 @@ impl Stop {
 impl Terms<'_> {
     /// Decides what to do before a rung. `verdict` returns the verdict if the ladder ends here,
     /// however short it is.
-    pub(crate) fn next(&self, at: &Before, verdict: impl FnOnce() -> Verdict) -> Next {
+    pub(crate) fn next(&self, at: &Before, mut verdict: impl FnMut() -> Verdict) -> Next {
         let settings = self.settings;
         let end = |end| Next::Stop(Stop::End(end));
         if let Some(enough) = at.enough
@@ -160,7 +160,12 @@ impl Terms<'_> {
                 return end(LadderEnd::Mappings);
             }
         }
-        let is_late = at.elapsed.saturating_add(at.ahead) > settings.budget;
+        let elapsed = at.elapsed.saturating_add(at.ahead);
+        let may_be_quiet = settings.quiet_after.is_some_and(|quiet| elapsed > quiet);
+        if may_be_quiet && at.last.is_some() && verdict() <= Verdict::Improved {
+            return end(LadderEnd::Budget);
+        }
+        let is_late = elapsed > settings.budget;
         let climb = |accused_at| Next::Climb {
             is_late,
             accused_at,

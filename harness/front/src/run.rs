@@ -1,14 +1,14 @@
 //! Runs the scenarios of a program as tests: what libtest-mimic does, and what it does not.
 
 use std::collections::BTreeMap;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use libtest_mimic::{Completion, Failed, Trial};
 use plimsoll_core::baseline::{Baseline, Date};
 use plimsoll_core::fold::Normalization;
-use plimsoll_core::judge::{COARSEST_THRESHOLD, Verdict};
+use plimsoll_core::judge::Verdict;
 use plimsoll_core::layout;
 use plimsoll_core::report::{Finding, Report, Run, text};
 use plimsoll_core::settings::{Inconclusive, Layer, Settings, Stale};
@@ -23,13 +23,11 @@ use crate::isolation::InProcess;
 use crate::place::Place;
 use crate::plan::Plan;
 use crate::policy::{Enough, Terms};
+use crate::print::{FAILED, complain, say};
 use crate::process::Subject;
 use crate::program::{Program, Scenario};
 use crate::settings::Effective;
 use crate::{agreed, arguments, coarse, isolation, observe, order, outcome, settings, sys};
-
-/// libtest's exit status, for a failed run and for invalid arguments.
-pub(crate) const FAILED: u8 = 101;
 
 /// The scenarios of a program, and how they are measured.
 #[derive(Debug)]
@@ -40,7 +38,6 @@ pub struct Tests {
     set: Settings,
     /// Settings after all others.
     fallback: Settings,
-    coarsest: u64,
     are_benchmarks: bool,
 }
 
@@ -52,7 +49,6 @@ impl Tests {
             scenarios,
             set: Settings::default(),
             fallback: Settings::default(),
-            coarsest: COARSEST_THRESHOLD,
             are_benchmarks: false,
         }
     }
@@ -62,16 +58,16 @@ impl Tests {
         Tests { set, ..self }
     }
 
-    /// Takes the scenarios for benchmarks. Nobody wrote them for this, and an iteration may take
-    /// seconds: the threshold may become as coarse as one object in every iteration, and an
-    /// inconclusive verdict only warns.
+    /// Takes the scenarios for benchmarks. Nobody wrote them for this, there may be hundreds, and an
+    /// iteration may take seconds: the threshold may become as coarse as one object in every
+    /// iteration, a ladder on which nothing grows takes a third of the budget, and an inconclusive
+    /// verdict only warns.
     pub fn as_benchmarks(self) -> Tests {
         Tests {
             fallback: Settings {
                 inconclusive: Some(Inconclusive::Warn),
                 ..Settings::default()
             },
-            coarsest: 1,
             are_benchmarks: true,
             ..self
         }
@@ -131,16 +127,6 @@ fn within_80_columns(line: &str) -> String {
     }
     let ends = lines.iter().map(|line| line.trim_end_matches([';', ' ']));
     ends.collect::<Vec<_>>().join("\n")
-}
-
-/// Prints to stdout. Only this function and [`complain`] print beside libtest-mimic.
-pub(crate) fn say(text: &str) {
-    // An error means that the reader has closed our output: there is nobody to tell.
-    let _ = writeln!(std::io::stdout().lock(), "{text}");
-}
-
-pub(crate) fn complain(text: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
 /// Returns whether a variable has the value `unusual`. Unset and empty count as usual.
@@ -226,9 +212,9 @@ impl Front {
             let set = tests.set.or(&environment).or(builder).or(&files);
             let settings = Effective::of(&set.or(&tests.fallback), memory)
                 .map_err(|message| format!("{}: {message}", scenario.name))?;
-            let settings = Effective {
-                coarsest: tests.coarsest,
-                ..settings
+            let settings = match tests.are_benchmarks {
+                true => settings.of_benchmark(&set),
+                false => settings,
             };
             effective.insert(scenario.name.clone(), settings.with_builder(builder));
         }

@@ -23,6 +23,9 @@ pub(crate) struct Effective {
     pub(crate) threshold: Option<u64>,
     /// The coarsest that the default threshold may become.
     pub(crate) coarsest: u64,
+    /// The time after which a ladder ends if nothing grows, however coarse the threshold is by then.
+    /// Absent if the whole budget is to be spent.
+    pub(crate) quiet_after: Option<Duration>,
     /// The growth of memory outside the allocator to find, in bytes per iteration.
     pub(crate) outside: Option<u64>,
     /// How to profile; absent if the front chooses.
@@ -59,6 +62,7 @@ impl Effective {
             max_iterations: set.max_iterations.unwrap_or(u64::MAX),
             threshold: set.threshold,
             coarsest: COARSEST_THRESHOLD,
+            quiet_after: None,
             outside: set.outside,
             plan: set.sample_interval.map(Plan::fixed).transpose()?,
             settle: set.settle.unwrap_or(Duration::from_millis(100)),
@@ -72,6 +76,22 @@ impl Effective {
             unwinder: set.unwinder.unwrap_or_default(),
             builder: Vec::new(),
         })
+    }
+
+    /// Returns the settings for a benchmark. If nobody `set` a budget, it takes a third of the usual
+    /// one where nothing grows: there may be hundreds.
+    pub(crate) fn of_benchmark(self, set: &Settings) -> Effective {
+        let is_set = set.budget.is_some() || set.spend_budget == Some(true);
+        Effective {
+            coarsest: 1,
+            quiet_after: (!is_set).then_some(self.budget / 3),
+            ..self
+        }
+    }
+
+    /// Returns the time after which a ladder ends if nothing grows.
+    pub(crate) fn time_if_quiet(&self) -> Duration {
+        self.quiet_after.unwrap_or(self.budget)
     }
 
     /// Adds the settings of the scenario's builder, for the report.

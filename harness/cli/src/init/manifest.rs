@@ -5,7 +5,6 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value};
 
-use super::benches::Additions;
 use super::layout::LEAKS;
 
 /// The source of the dependency `plimsoll`.
@@ -48,13 +47,14 @@ pub(super) fn package_name(text: &str) -> Option<String> {
     Some(name.to_owned())
 }
 
-/// Returns the manifest of a package that has only the leak tests.
+/// Returns the manifest of a package that has only the leak tests, with more lines for its
+/// dependencies and more tables at its end.
 pub(super) fn member(
     name: &str,
     edition: &str,
     library: &Library,
     tested: Option<(&str, String)>,
-    benches: &Additions,
+    (more_needs, more_tables): (&str, &str),
 ) -> String {
     let quoted = |text: &str| Value::from(text).to_string();
     let mut text = format!(
@@ -68,9 +68,9 @@ pub(super) fn member(
     if let Some((name, path)) = tested {
         text += &format!("{name} = {{ path = {} }}\n", quoted(&path));
     }
-    text += &benches.needs;
+    text += more_needs;
     text += &format!("\n[[test]]\nname = \"{LEAKS}\"\nharness = false\n");
-    text + &benches.tables
+    text + more_tables
 }
 
 fn test_target() -> Table {

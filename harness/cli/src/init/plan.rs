@@ -87,8 +87,13 @@ impl Plan {
                 }
                 _ => benches::Additions::default(),
             };
-            let member =
-                manifest::member(&layout.name, &layout.edition, &library, tested, &benches);
+            let member = manifest::member(
+                &layout.name,
+                &layout.edition,
+                &library,
+                tested,
+                (&benches.needs, &benches.tables),
+            );
             plan.create(manifest, &member)?;
             plan.create(test, &text)?;
         }
