@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use cargo_metadata::{Message, Metadata};
-use plimsoll_core::report::Builder;
+use plimsoll_core::report::Runner;
 use plimsoll_desk::interrupt::{Ended, Interrupt};
 use plimsoll_desk::out::{safe, safe_line};
 use plimsoll_desk::project::{self, Project, shown};
@@ -21,7 +21,7 @@ use toml_edit::{Document, Item, Value};
 
 use crate::benches::{self, Bench, CRITERIONS, Harness};
 use crate::lockfile::Kept;
-use crate::note::{self, Note};
+use crate::note::{self, InPlace, Note};
 use crate::sources::{self, Replaced};
 
 /// The folder in the target directory for all that this crate makes.
@@ -369,9 +369,9 @@ impl<'a> Cargo<'a> {
         fs::create_dir_all(&notes).with_context(|| format!("cannot make {}", shown(&notes)))?;
         let benches: Vec<&Bench> = there.iter().map(|(bench, _)| *bench).collect();
         let mut command = self.bench("bench", features, &benches);
-        let runner = Runner::of_this_program()?;
+        let in_place = InPlace::of_this_program()?;
         command.arg("--quiet").arg("--no-fail-fast");
-        command.envs(runner.variables(&host()?, &notes));
+        command.envs(in_place.variables(&host()?, &notes));
         self.messages(&mut command)?;
         let noted = note::read(&notes).with_context(|| shown(&notes))?;
         let _ = fs::remove_dir_all(&notes);
@@ -409,45 +409,6 @@ impl<'a> Cargo<'a> {
         }
         let _ = fs::remove_file(&path);
         Ok(programs)
-    }
-}
-
-/// This program as cargo starts it in place of others.
-struct Runner {
-    path: PathBuf,
-    /// The folder of a link to it. cargo splits the runner's command line at spaces.
-    _link: Option<tempfile::TempDir>,
-}
-
-impl Runner {
-    fn of_this_program() -> anyhow::Result<Runner> {
-        let path = env::current_exe().context("the path of this program")?;
-        let is_plain = path
-            .to_str()
-            .is_some_and(|path| !path.contains(char::is_whitespace));
-        if is_plain {
-            return Ok(Runner { path, _link: None });
-        }
-        let folder = tempfile::Builder::new().prefix("plimsoll-").tempdir()?;
-        let link = folder.path().join("plimsoll");
-        std::os::unix::fs::symlink(&path, &link).with_context(|| shown(&link))?;
-        Ok(Runner {
-            path: link,
-            _link: Some(folder),
-        })
-    }
-
-    /// Returns the variables by which cargo starts it, and by which it knows the folder for notes.
-    /// cargo's configuration may have a runner; a variable comes before that, whatever its type.
-    fn variables(&self, host: &str, notes: &Path) -> [(String, OsString); 2] {
-        let host = host.to_ascii_uppercase().replace(['-', '.'], "_");
-        let mut runner = self.path.clone().into_os_string();
-        runner.push(" ");
-        runner.push(note::FLAG);
-        [
-            (format!("CARGO_TARGET_{host}_RUNNER"), runner),
-            (note::FOLDER.to_owned(), notes.as_os_str().to_owned()),
-        ]
     }
 }
 
@@ -496,7 +457,7 @@ fn program(
             target_dir: Some(target_dir.to_owned()),
             directory: Some(directory),
             variables,
-            builder: Builder::Bench,
+            runner: Runner::Bench,
         },
     })
 }

@@ -11,11 +11,14 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use anyhow::Context;
+use plimsoll_desk::project::shown;
+
 /// The first argument of the process that notes; the program follows.
-pub(crate) const FLAG: &str = "--plimsoll-note";
+const FLAG: &str = "--plimsoll-note";
 
 /// The variable for the folder for notes.
-pub(crate) const FOLDER: &str = "_PLIMSOLL_NOTES";
+const FOLDER: &str = "_PLIMSOLL_NOTES";
 
 /// How cargo runs a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +46,45 @@ pub fn run_if_asked() -> Option<ExitCode> {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     })
+}
+
+/// This program as cargo starts it in place of others.
+pub(crate) struct InPlace {
+    path: PathBuf,
+    /// The folder of a link to it. cargo splits the runner's command line at spaces.
+    _link: Option<tempfile::TempDir>,
+}
+
+impl InPlace {
+    pub(crate) fn of_this_program() -> anyhow::Result<InPlace> {
+        let path = env::current_exe().context("the path of this program")?;
+        let is_plain = path
+            .to_str()
+            .is_some_and(|path| !path.contains(char::is_whitespace));
+        if is_plain {
+            return Ok(InPlace { path, _link: None });
+        }
+        let folder = tempfile::Builder::new().prefix("plimsoll-").tempdir()?;
+        let link = folder.path().join("plimsoll");
+        std::os::unix::fs::symlink(&path, &link).with_context(|| shown(&link))?;
+        Ok(InPlace {
+            path: link,
+            _link: Some(folder),
+        })
+    }
+
+    /// Returns the variables by which cargo starts it, and by which it knows the folder for notes.
+    /// cargo's configuration may have a runner; a variable comes before that, whatever its type.
+    pub(crate) fn variables(&self, host: &str, notes: &Path) -> [(String, OsString); 2] {
+        let host = host.to_ascii_uppercase().replace(['-', '.'], "_");
+        let mut runner = self.path.clone().into_os_string();
+        runner.push(" ");
+        runner.push(FLAG);
+        [
+            (format!("CARGO_TARGET_{host}_RUNNER"), runner),
+            (FOLDER.to_owned(), notes.as_os_str().to_owned()),
+        ]
+    }
 }
 
 /// Reads all notes in a folder, in the order of programs.

@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use plimsoll_core::blame::Packages;
 use plimsoll_core::layout;
-use plimsoll_core::report::{Builder, Run};
+use plimsoll_core::report::{Run, Runner};
 
 use crate::Program;
 
@@ -22,7 +22,7 @@ pub(crate) struct Place {
     /// The settings files that exist; the first one has precedence.
     pub(crate) settings: Vec<PathBuf>,
     pub(crate) workspace: PathBuf,
-    builder: Builder,
+    runner: Runner,
     /// The profile that cargo built this program with, by the name of its folder.
     pub(crate) profile: String,
     run: String,
@@ -51,7 +51,7 @@ impl Place {
             commit: commit(&workspace),
             baselines,
             workspace,
-            builder: tested.builder,
+            runner: tested.runner,
             profile: program.as_deref().and_then(profile_of).unwrap_or_else(|| {
                 match cfg!(debug_assertions) {
                     true => "debug".to_owned(),
@@ -115,7 +115,7 @@ impl Place {
             selected: None,
             built_with: profile_variables(),
             benchmark: None,
-            builder: self.builder,
+            runner: self.runner,
             plimsoll: env!("CARGO_PKG_VERSION").to_owned(),
             files: self.relative(&self.scenario(scenario)),
             baseline: self.relative(&baseline),

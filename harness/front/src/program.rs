@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use plimsoll_core::layout;
-use plimsoll_core::report::Builder;
+use plimsoll_core::report::Runner;
 use plimsoll_core::settings::Settings;
 
 /// A program whose scenarios are measured.
@@ -28,7 +28,7 @@ pub struct Program {
     /// Variables of subjects, beside those that the front has.
     pub variables: Vec<(OsString, OsString)>,
     /// The command that built it.
-    pub builder: Builder,
+    pub runner: Runner,
 }
 
 impl Program {
@@ -49,7 +49,7 @@ impl Program {
             target_dir: None,
             directory: None,
             variables: Vec::new(),
-            builder: Builder::Test,
+            runner: Runner::Test,
         }
     }
 

@@ -104,7 +104,7 @@ impl Scenario {
             selected: None,
             built_with: Vec::new(),
             benchmark: None,
-            builder: plimsoll_core::report::Builder::Test,
+            runner: plimsoll_core::report::Runner::Test,
             plimsoll: env!("CARGO_PKG_VERSION").to_owned(),
             files: project.relative(&folder),
             baseline: project.relative(&path),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use plimsoll_core::judge::Verdict;
-use plimsoll_core::report::Builder;
+use plimsoll_core::report::Runner;
 use plimsoll_core::settings::Settings;
 use plimsoll_desk::interrupt::Interrupt;
 use plimsoll_desk::out::{Out, safe};
@@ -74,7 +74,7 @@ pub(crate) fn run(args: &RunArgs, out: &mut Out) -> anyhow::Result<()> {
         target_dir: args.target_dir.clone(),
         directory: None,
         variables: Vec::new(),
-        builder: Builder::Other,
+        runner: Runner::Other,
         path,
     };
     let mut tests = tests(program, &args.scenarios)?;

@@ -154,8 +154,8 @@ pub struct Run {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub benchmark: Option<String>,
     /// What built the program. Reports of tests do not have this key.
-    #[serde(default, skip_serializing_if = "Builder::is_test")]
-    pub builder: Builder,
+    #[serde(default, skip_serializing_if = "Runner::is_test")]
+    pub runner: Runner,
     /// The version of plimsoll that wrote the report.
     pub plimsoll: String,
     /// The folder of this scenario's files, in the target directory's `plimsoll` folder. It is
@@ -168,7 +168,7 @@ pub struct Run {
 /// The command that builds and measures a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Builder {
+pub enum Runner {
     /// `cargo test`.
     #[default]
     Test,
@@ -178,9 +178,9 @@ pub enum Builder {
     Other,
 }
 
-impl Builder {
+impl Runner {
     fn is_test(&self) -> bool {
-        *self == Builder::Test
+        *self == Runner::Test
     }
 }
 

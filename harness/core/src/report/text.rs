@@ -325,7 +325,7 @@ fn steps(page: &mut Page, report: &Report) {
     }
     if let Some(command) = report.again() {
         page.command("measure it again:", &command);
-        if report.verdict == Verdict::Failed && report.run.builder == super::Builder::Test {
+        if report.verdict == Verdict::Failed && report.run.runner == super::Runner::Test {
             let command = format!("PLIMSOLL_ISOLATION=off {command}");
             page.command("in a debugger, unmeasured:", &command);
         }

@@ -58,7 +58,7 @@ fn other_versions() {
 
 #[test]
 fn keys_and_words_that_are_not_in_the_format() {
-    assert_snapshot!(refused("\"commit\"", "\"comit\""), @"line 5, column 11: unknown field `comit`, expected one of `id`, `commit`, `package`, `target`, `scenarios`, `selected`, `built_with`, `plimsoll`, `files`, `baseline`");
+    assert_snapshot!(refused("\"commit\"", "\"comit\""), @"line 5, column 11: unknown field `comit`, expected one of `id`, `commit`, `package`, `target`, `scenarios`, `selected`, `built_with`, `benchmark`, `runner`, `plimsoll`, `files`, `baseline`");
     assert_snapshot!(refused("\"allocated\": 100096,", ""), @"line 37, column 5: missing field `allocated`");
     assert_snapshot!(refused("\"verdict\": \"regressed\"", "\"verdict\": \"fine\\u001b\""), @r"line 17, column 25: unknown variant `fine\u{1b}`, expected one of `within`, `improved`, `inconclusive`, `regressed`, `failed`, `broken`");
     assert_snapshot!(refused("\"bytes\": 96.0", "\"bytes\": null"), @"line 101, column 21: invalid type: null, expected f64");

@@ -20,7 +20,7 @@ pub(crate) fn report(run: &str, scenario: &str, verdict: Verdict) -> Report {
             selected: None,
             built_with: Vec::new(),
             benchmark: None,
-            builder: plimsoll_core::report::Builder::Test,
+            runner: plimsoll_core::report::Runner::Test,
             plimsoll: "0.1.0".to_owned(),
             files: format!("target/plimsoll/demo/leaks/{scenario}"),
             baseline: format!("baselines/{scenario}.toml"),

@@ -39,7 +39,7 @@ pub(crate) fn within() -> Report {
             selected: None,
             built_with: Vec::new(),
             benchmark: None,
-            builder: plimsoll_core::report::Builder::Test,
+            runner: plimsoll_core::report::Runner::Test,
             plimsoll: "0.1.0".to_owned(),
             files: "target/plimsoll/plimsoll-scenarios/leaks/lru_churn".to_owned(),
             baseline: "baselines/lru_churn.toml".to_owned(),
@@ -313,15 +313,15 @@ fn any_run() -> impl Strategy<Value = Run> {
         option::of(words()),
         option::of(vec(words(), 0..4)),
         one_of(&[
-            plimsoll_core::report::Builder::Test,
-            plimsoll_core::report::Builder::Bench,
-            plimsoll_core::report::Builder::Other,
+            plimsoll_core::report::Runner::Test,
+            plimsoll_core::report::Runner::Bench,
+            plimsoll_core::report::Runner::Other,
         ]),
     );
     (texts, lists, options).prop_map(|(texts, lists, options)| {
         let (id, package, target, plimsoll, files, baseline) = texts;
         let (scenarios, built_with) = lists;
-        let (commit, benchmark, selected, builder) = options;
+        let (commit, benchmark, selected, runner) = options;
         Run {
             id,
             commit,
@@ -331,7 +331,7 @@ fn any_run() -> impl Strategy<Value = Run> {
             selected,
             built_with,
             benchmark,
-            builder,
+            runner,
             plimsoll,
             files,
             baseline,

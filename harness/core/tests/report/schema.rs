@@ -99,6 +99,8 @@ fn the_schema_is_strict_and_described() {
                     "origin",
                     "selected",
                     "built_with",
+                    "benchmark",
+                    "runner",
                     "mappings",
                     "memory",
                 ]

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use plimsoll_text::escape::command_word;
 
 use crate::Lacks;
-use crate::report::{Builder, Report, Standing};
+use crate::report::{Report, Runner, Standing};
 use crate::verdict::Verdict;
 
 /// What to do, and the command for it.
@@ -96,10 +96,10 @@ impl Report {
         let run = &self.run;
         let (package, target, with) = (&run.package, &run.target, &run.built_with);
         let name = &self.scenario;
-        match run.builder {
-            Builder::Test => measure_again(package, target, name, profile, with, lacks),
-            Builder::Bench => measure_benchmark_again(package, target, name),
-            Builder::Other => None,
+        match run.runner {
+            Runner::Test => measure_again(package, target, name, profile, with, lacks),
+            Runner::Bench => measure_benchmark_again(package, target, name),
+            Runner::Other => None,
         }
     }
 
