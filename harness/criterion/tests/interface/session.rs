@@ -282,13 +282,19 @@ fn a_routine_may_exit() {
     check_after_group("exits", "ready\nexit status: 0\n");
 }
 
+/// As `cargo test` runs the program, or somebody does by hand.
 fn without_a_front() {
     let mut program = Command::new(std::env::current_exe().unwrap());
-    let output = program.env(crate::PROGRAM, "session").output().unwrap();
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    assert!(
-        stderr.contains("hint: run `plimsoll run PROGRAM`"),
-        "{stderr}"
-    );
+    program.env(crate::PROGRAM, "session");
+    let output = program.arg("--list").output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+    if cfg!(feature = "front") {
+        assert_eq!(output.status.code(), Some(0), "{stderr}");
+        assert!(stdout.contains("order::iter: test\n"), "{stdout}");
+    } else {
+        assert_eq!(output.status.code(), Some(2));
+        let hint = "hint: run `plimsoll run PROGRAM`";
+        assert!(stderr.contains(hint), "{stderr}");
+    }
 }
