@@ -14,12 +14,12 @@ fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rustc-check-cfg=cfg(with_0_3)");
     let minor = stands_in_for();
-    if minor.map_or(true, |minor| minor < 4) {
+    if minor.is_none_or(|minor| minor < 4) {
         println!("cargo:rustc-cfg=with_0_3");
     }
     for change in CHANGES {
         println!("cargo:rustc-check-cfg=cfg(since_0_{change})");
-        if minor.map_or(true, |minor| minor >= change) {
+        if minor.is_none_or(|minor| minor >= change) {
             println!("cargo:rustc-cfg=since_0_{change}");
         }
     }

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use plimsoll_desk::project::shown;
 
 /// The lock file as the project has it.
@@ -160,11 +160,12 @@ fn check_writable(path: &Path) -> anyhow::Result<()> {
         }
         opened => opened.map(drop),
     };
-    tried.with_context(|| {
-        format!(
-            "cargo writes {} while it builds with the drop-in, and plimsoll puts the file back: it \
-             cannot be written\n  hint: copy the project to a folder that can be written to",
-            shown(path)
+    tried.map_err(|err| {
+        let shown = shown(path);
+        anyhow!(
+            "{shown} cannot be written: {err}\n  \
+             cargo writes it while it builds with the drop-in, and plimsoll puts it back\n  \
+             hint: copy the project to a folder that can be written to"
         )
     })
 }

@@ -49,7 +49,7 @@ pub(crate) fn bench(args: &BenchArgs, out: &mut Out) -> anyhow::Result<()> {
             out.print(&format!("\n{}, {file}\n", built.bench.package))?;
         }
         let tests = tests(built.program.clone(), &args.scenarios)?;
-        all.measure(tests.as_benchmarks(), &args.scenarios);
+        all.measure(tests.as_benchmarks(), &args.scenarios, out);
     }
     all.end(&args.scenarios, built.programs.len(), out)
 }
@@ -82,7 +82,7 @@ pub(crate) fn run(args: &RunArgs, out: &mut Out) -> anyhow::Result<()> {
         tests = tests.as_benchmarks();
     }
     let mut all = Totals::default();
-    all.measure(tests, &args.scenarios);
+    all.measure(tests, &args.scenarios, out);
     all.end(&args.scenarios, 1, out)
 }
 
@@ -148,10 +148,10 @@ struct Totals {
 }
 
 impl Totals {
-    fn measure(&mut self, tests: Tests, args: &ScenarioArgs) {
+    fn measure(&mut self, tests: Tests, args: &ScenarioArgs, out: &Out) {
         // In the process of a test, that is: this tool has no workload.
         let in_process = |_| {
-            eprintln!("error: PLIMSOLL_ISOLATION=off is for tests that `cargo test` runs");
+            out.error("PLIMSOLL_ISOLATION=off is for tests that `cargo test` runs");
             1
         };
         let ran = tests.run(args.words(), in_process);

@@ -3,7 +3,7 @@
 use crate::front;
 
 mod benches {
-    #![allow(deprecated)]
+    #![allow(deprecated, reason = "as benchmarks of that time are written")]
 
     use std::path::Path;
     use std::time::Duration;
