@@ -193,7 +193,7 @@ fn through_c(mut then: &mut dyn FnMut()) {
     // SAFETY: bsearch(3): there is one element of one byte. The key is only passed to the
     // function, which knows its type.
     unsafe {
-        libc::bsearch(
+        crate::system::bsearch(
             (&raw mut then).cast(),
             (&raw const element).cast(),
             1,

@@ -9,7 +9,8 @@ use libc::Elf64_Phdr;
 pub(super) fn rest_of(headers: &[Elf64_Phdr], difference: u64, address: u64) -> Option<usize> {
     for header in headers {
         let offset = address.wrapping_sub(difference.wrapping_add(header.p_vaddr));
-        let is_readable = header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_R != 0;
+        let is_readable =
+            header.p_type == libc::PT_LOAD && header.p_flags & crate::system::PF_R != 0;
         if is_readable && offset < header.p_memsz {
             return usize::try_from(header.p_memsz - offset).ok();
         }

@@ -62,6 +62,7 @@ mod modules;
 mod quick;
 mod recent;
 mod rule;
+mod system;
 
 use std::ffi::c_void;
 use std::sync::OnceLock;

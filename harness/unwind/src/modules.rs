@@ -300,9 +300,9 @@ unsafe extern "C" fn list(info: *mut libc::dl_phdr_info, _: usize, files: *mut c
     // SAFETY: the headers are those of a file at this address. A file that is unloaded is no
     // longer looked up, because nobody returns to it.
     let module = unsafe { Module::of(headers, info.dlpi_addr) };
-    let code = headers
-        .iter()
-        .filter(|header| header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_X != 0);
+    let code = headers.iter().filter(|header| {
+        header.p_type == libc::PT_LOAD && header.p_flags & crate::system::PF_X != 0
+    });
     let listed = module.map(|module| {
         let listed = code.map(|header| {
             let start = info.dlpi_addr.wrapping_add(header.p_vaddr);
@@ -314,7 +314,7 @@ unsafe extern "C" fn list(info: *mut libc::dl_phdr_info, _: usize, files: *mut c
         listed.collect()
     });
     // SAFETY: getauxval(3): any kind may be asked for.
-    let of_program = unsafe { libc::getauxval(libc::AT_PHDR) };
+    let of_program = unsafe { libc::getauxval(crate::system::AT_PHDR) };
     files.push(File {
         // SAFETY: the headers are those of a file at this address, which stays loaded during the
         // call; dl_iterate_phdr(3): its path ends in a zero byte.

@@ -41,9 +41,7 @@ impl Drop for Library {
 
 /// Loads the library. Returns `None` if that is not possible here.
 pub fn load() -> Option<Library> {
-    // SAFETY: memfd_create(2) takes a name and a flag.
-    let descriptor =
-        unsafe { libc::memfd_create(c"plimsoll-unwinder-check".as_ptr(), libc::MFD_CLOEXEC) };
+    let descriptor = crate::system::memory_file(c"plimsoll-unwinder-check");
     if descriptor < 0 {
         return None;
     }
