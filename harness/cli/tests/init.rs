@@ -102,6 +102,63 @@ fn a_second_time_nothing_is_done() {
 }
 
 #[test]
+fn benches_become_tests_of_the_same_files() {
+    let project = demo();
+    project.append(
+        "Cargo.toml",
+        "itoa = { version = \"1\", default-features = false }\n\n[dev-dependencies]\n\
+         crit = { package = \"criterion\", version = \"0.5\", features = [\"async_tokio\"] }\n\
+         part = { path = \"part\" }\n\n[target.'cfg(unix)'.dev-dependencies]\nlibc = \"0.2\"\n\n\
+         [[bench]]\nname = \"codec\"\nharness = false\n\n[[bench]]\nname = \"other\"\n\n\
+         [workspace]\nmembers = [\"part\"]\n",
+    );
+    project.package("part", "part", "lib");
+    for name in ["codec", "other"] {
+        project.write(&format!("benches/{name}.rs"), "fn main() {}\n");
+    }
+    project.says(
+        "init --yes",
+        0,
+        &[
+            "note: demo has benchmarks of criterion: codec\n",
+            "now measure with `CARGO_PROFILE_RELEASE_DEBUG=line-tables-only cargo test --release -p demo-leaks`",
+        ],
+    );
+    let manifest = project.read("leaks/Cargo.toml");
+    let (_, needs) = manifest.split_once("[dev-dependencies]\n").unwrap();
+    let version = env!("CARGO_PKG_VERSION");
+    let needs = needs.replace(version, "VERSION");
+    assert_snapshot!(needs, @r#"
+    plimsoll = "VERSION"
+    demo = { path = ".." }
+    crit = { package = "plimsoll-criterion", version = "VERSION", features = ["async_tokio"] }
+    itoa = { version = "^1", default-features = false }
+    part = { path = "../part" }
+
+    [[test]]
+    name = "leaks"
+    harness = false
+
+    [[test]]
+    name = "codec"
+    path = "../benches/codec.rs"
+    harness = false
+
+    [target."cfg(unix)".dev-dependencies]
+    libc = { version = "^0.2" }
+
+    # Where the benches find their files.
+    [package.metadata.plimsoll]
+    directory = ".."
+    "#);
+    let measures = "run: CARGO_PROFILE_RELEASE_DEBUG=line-tables-only cargo test --locked --release \
+                    --no-fail-fast -p demo-leaks\n";
+    assert!(project.read(MEASURE).contains(measures));
+    // cargo takes it as it is.
+    project.says("init --yes --package demo", 0, NOTHING);
+}
+
+#[test]
 fn what_is_written_is_shown_before() {
     let project = demo();
     let files = project.files("");

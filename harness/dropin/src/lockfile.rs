@@ -169,3 +169,96 @@ fn check_writable(path: &Path) -> anyhow::Result<()> {
         )
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A project's lock file, and the one that cargo makes of it.
+    const PROJECT: &str = "version = 4\n";
+    const DROPIN: &str = "version = 4\n\n[[package]]\nname = \"plimsoll-subject\"\n";
+
+    struct Project(tempfile::TempDir);
+
+    impl Project {
+        fn new() -> Project {
+            Project(tempfile::tempdir().unwrap())
+        }
+
+        fn lockfile(&self) -> PathBuf {
+            self.0.path().join("Cargo.lock")
+        }
+
+        fn keep(&self) -> Kept {
+            Kept::keep(&self.lockfile(), &self.0.path().join("folder")).unwrap()
+        }
+
+        fn write(&self, text: &str) {
+            fs::write(self.lockfile(), text).unwrap();
+        }
+
+        fn text(&self) -> Option<String> {
+            fs::read_to_string(self.lockfile()).ok()
+        }
+    }
+
+    #[test]
+    fn a_lock_file_is_put_back() {
+        let project = Project::new();
+        project.write(PROJECT);
+        let modified = fs::metadata(project.lockfile())
+            .unwrap()
+            .modified()
+            .unwrap();
+        let kept = project.keep();
+        project.write(DROPIN);
+        kept.note_changed();
+        drop(kept);
+        assert_eq!(project.text().as_deref(), Some(PROJECT));
+        let now = fs::metadata(project.lockfile())
+            .unwrap()
+            .modified()
+            .unwrap();
+        assert_eq!(now, modified);
+        // The next run begins with what cargo made.
+        let kept = project.keep();
+        assert_eq!(project.text().as_deref(), Some(DROPIN));
+        let base = kept.without_dropin(|| unreachable!("there is one"));
+        assert_eq!(base.unwrap(), PROJECT);
+        drop(kept);
+        // Unless the project has changed since.
+        project.write("version = 3\n");
+        let kept = project.keep();
+        assert_eq!(project.text().as_deref(), Some("version = 3\n"));
+        drop(kept);
+    }
+
+    #[test]
+    fn a_project_without_one_has_none_afterwards() {
+        let project = Project::new();
+        for _ in 0..2 {
+            let kept = project.keep();
+            let base = kept.without_dropin(|| {
+                project.write(PROJECT);
+                Ok(())
+            });
+            assert_eq!(base.unwrap(), PROJECT);
+            project.write(DROPIN);
+            kept.note_changed();
+            drop(kept);
+            assert_eq!(project.text(), None);
+        }
+    }
+
+    #[test]
+    fn what_a_killed_run_left_is_put_back() {
+        for before in [Some(PROJECT), None] {
+            let project = Project::new();
+            before.inspect(|text| project.write(text));
+            std::mem::forget(project.keep());
+            project.write(DROPIN);
+            drop(project.keep());
+            assert_eq!(project.text().as_deref(), before);
+        }
+    }
+}

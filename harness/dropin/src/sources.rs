@@ -178,3 +178,49 @@ fn of(item: &Item) -> InlineTable {
     }
     need
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packages_stand_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let replaced = Replaced {
+            name: "criterion".to_owned(),
+            version: "0.4.0".to_owned(),
+        };
+        let features = BTreeSet::from(["of_a_later_release".to_owned()]);
+        write(folder.path(), &replaced, &features).unwrap();
+        let manifest = |name: &str| {
+            let path = folder.path().join(name).join("Cargo.toml");
+            fs::read_to_string(path).unwrap()
+        };
+        let criterion = manifest("criterion-0.4.0");
+        for part in [
+            "name = \"criterion\"\n",
+            "version = \"0.4.0\"\n",
+            "of_a_later_release = []\n",
+            "default = []\n",
+            "plimsoll-subject = { path = \"../subject\" }\n",
+        ] {
+            assert!(criterion.contains(part), "{part}: {criterion}");
+        }
+        for manifest in [criterion, manifest("subject"), manifest("unwind")] {
+            for part in [
+                "workspace = true",
+                "dev-dependencies",
+                "plimsoll-front = ",
+                "[lints]",
+            ] {
+                assert!(!manifest.contains(part), "{part}: {manifest}");
+            }
+            assert!(manifest.contains("\n[workspace]\n"), "{manifest}");
+        }
+        // A second time nothing is written, so that nothing is built anew.
+        let path = folder.path().join("subject/src/lib.rs");
+        let modified = fs::metadata(&path).unwrap().modified().unwrap();
+        write(folder.path(), &replaced, &features).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), modified);
+    }
+}

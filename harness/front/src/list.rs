@@ -15,6 +15,9 @@ use crate::protocol::Command;
 /// How long a program may take to list its scenarios: code around benchmarks runs meanwhile.
 const TIMEOUT: Duration = Duration::from_secs(600);
 
+/// The sample interval meanwhile, as a logarithm to base 2.
+const COARSE: u32 = 30;
+
 /// Returns the scenarios of a program, in its order.
 ///
 /// What the program prints meanwhile is not shown, unless it fails.
@@ -28,7 +31,8 @@ pub fn scenarios(program: &Program) -> Result<Vec<Scenario>, String> {
     let unusable = |error: std::io::Error| format!("{}: {error}", folder.display());
     fs::create_dir_all(&folder).map_err(unusable)?;
     let guardian = Guardian::start().map_err(|error| format!("no guardian: {error}"))?;
-    let how = (Plan::EXACT, Unwinder::Libgcc);
+    // Nothing is measured, and code around benchmarks may allocate much.
+    let how = (Plan::sampled(COARSE), Unwinder::Libgcc);
     let listed = match Subject::start(program, &folder, true, how, &guardian) {
         Ok(mut subject) => listed(&mut subject).map_err(|answer| {
             let what = what(answer);

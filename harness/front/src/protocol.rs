@@ -128,3 +128,23 @@ impl Walks {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_version_says_what_to_update() {
+        for (line, expected) in [
+            ("plimsoll-subject 1", ""),
+            ("plimsoll-subject 2", "cargo install plimsoll-cli"),
+            ("plimsoll-subject 0", "cargo update -p plimsoll-subject"),
+            ("running 3 tests", "found `running 3 tests`"),
+            ("", "expected `plimsoll-subject 1`"),
+        ] {
+            let said = Greeting::check_hello(line).err().unwrap_or_default();
+            assert!(said.contains(expected), "{line}: {said}");
+            assert_eq!(said.is_empty(), expected.is_empty(), "{line}");
+        }
+    }
+}

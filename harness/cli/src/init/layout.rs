@@ -15,6 +15,9 @@ use plimsoll_desk::status::Refused;
 /// The name of the member's folder and of the test target.
 pub(super) const LEAKS: &str = "leaks";
 
+/// What a stack says of optimised code.
+const LINES: &str = "CARGO_PROFILE_RELEASE_DEBUG=line-tables-only";
+
 /// A package of the project.
 #[derive(Clone, Debug)]
 pub(super) struct Package {
@@ -139,7 +142,7 @@ impl Layout {
     pub(super) fn command(&self) -> String {
         let named = self.named(self.is_found_here);
         match self.has_benches() {
-            true => format!("cargo test --release -p {}", safe_line(&self.name)),
+            true => format!("{LINES} cargo test --release -p {}", safe_line(&self.name)),
             false => format!("cargo test {named}--test {LEAKS}"),
         }
     }
@@ -148,7 +151,7 @@ impl Layout {
     pub(super) fn locked_command(&self) -> String {
         if self.has_benches() {
             let name = safe_line(&self.name);
-            return format!("cargo test --locked --release --no-fail-fast -p {name}");
+            return format!("{LINES} cargo test --locked --release --no-fail-fast -p {name}");
         }
         let named = self.named(self.is_found_in_root);
         format!("cargo test --locked {named}--test {LEAKS}")

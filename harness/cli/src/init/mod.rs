@@ -101,7 +101,7 @@ pub(crate) fn run(args: &InitArgs, out: &mut Out) -> anyhow::Result<()> {
              release with --action, or write them in place of it",
         );
     }
-    if plan.writes("cargo test --locked") && ignores_lockfile(&layout.workspace) {
+    if plan.writes("cargo test --locked ") && ignores_lockfile(&layout.workspace) {
         out.note(
             "git ignores Cargo.lock, and without it `--locked` in the workflows fails: commit \
              Cargo.lock, or remove `--locked`",
