@@ -39,6 +39,10 @@ name = \"broken\"
 harness = false
 
 [[bench]]
+name = \"early\"
+harness = false
+
+[[bench]]
 name = \"own\"
 harness = false
 ";
@@ -138,6 +142,12 @@ impl Demo {
              fn f(c: &mut Criterion) { c.bench_function(\"needs\", |b| b.iter(|| 1)); }\n\
              criterion_group!(benches, f);\ncriterion_main!(benches);\n",
         );
+        project.write(
+            "benches/early.rs",
+            "use crit::{Criterion, criterion_group, criterion_main};\n\
+             fn f(_: &mut Criterion) { panic!(\"no database\") }\n\
+             criterion_group!(benches, f);\ncriterion_main!(benches);\n",
+        );
         project.write("benches/broken.rs", "fn main() { nothing() }\n");
         project.write("benches/own.rs", "fn main() {}\n");
         project.write("benches/libtest.rs", "#![feature(test)]\n");
@@ -178,6 +188,9 @@ fn benchmarks_are_measured_as_they_are() {
                 "warning: own of demo is left out: its `main` does not use criterion\n",
                 "test encode::8_KiB-489a878e ... ok\n",
                 "test needs ... ok\n",
+                // What one program does stops no other.
+                "exited early, with status 101, before it listed its scenarios\n",
+                "no database\n",
                 // criterion's own name, and what a benchmark may do on purpose.
                 "\nkeeps/push: keeps growing by +",
                 "+1.00 objects per iteration (allowed: 0 B)\n  in my_codec::keeps::{{closure}} at \
@@ -188,7 +201,7 @@ fn benchmarks_are_measured_as_they_are() {
                 // The allocator is not to blame.
                 "in counting::main::{{closure}} at benches/counting.rs:21\n",
                 "fails: failed in iteration 19: panicked at benches/my-codec.rs:34:13: no more\n",
-                "\n9 benchmarks: 2 regressed, 1 failed, 6 within\n",
+                "\n9 benchmarks: 2 regressed, 1 failed, 6 within; 1 program lists none, as said above\n",
             ],
         )
         .lacks(&["PLIMSOLL_ISOLATION"]);
@@ -244,7 +257,7 @@ fn what_cannot_be_is_refused() {
         2,
         &[
             "there is no bench `nope`",
-            "broken, counting, libtest, my-codec, needs, own",
+            "broken, counting, early, libtest, my-codec, needs, own",
         ],
     );
     demo.bench("bench -p nope")

@@ -78,6 +78,8 @@ pub struct Unbuilt {
     pub bench: Bench,
     /// The reason, on one line.
     pub why: String,
+    /// Whether it was built, and cannot be measured.
+    pub is_built: bool,
 }
 
 /// A program that was built, and the bench that it is made of.
@@ -88,6 +90,18 @@ pub struct Program {
     /// The program, as a front takes it.
     pub program: plimsoll_front::Program,
 }
+
+/// An error: a command of cargo took longer than it may.
+#[derive(Debug)]
+pub struct TimedOut(Duration);
+
+impl std::fmt::Display for TimedOut {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "not within {} s", self.0.as_secs())
+    }
+}
+
+impl std::error::Error for TimedOut {}
 
 /// What came of a build.
 #[derive(Debug, Default)]
@@ -259,7 +273,9 @@ impl<'a> Cargo<'a> {
     fn make_lockfile(&self) -> anyhow::Result<()> {
         let mut command = self.cargo("generate-lockfile");
         command.stdout(Stdio::null());
-        self.run(&mut command)?;
+        if !self.run(&mut command)? {
+            bail!("cargo could not choose dependencies; its messages say why");
+        }
         Ok(())
     }
 
@@ -291,7 +307,7 @@ impl<'a> Cargo<'a> {
         let timeout = self.build.timeout.unwrap_or(Duration::MAX);
         match self.interrupt.run(command, timeout, || {})? {
             Ended::Exited(status) => Ok(status.success()),
-            Ended::TimedOut => Ok(false),
+            Ended::TimedOut => Err(TimedOut(timeout).into()),
         }
     }
 
@@ -347,6 +363,7 @@ impl<'a> Cargo<'a> {
                 None => built.unbuilt.push(Unbuilt {
                     bench: (*bench).clone(),
                     why: "it does not build".to_owned(),
+                    is_built: false,
                 }),
             }
         }
@@ -382,6 +399,7 @@ impl<'a> Cargo<'a> {
                 Err(why) => built.unbuilt.push(Unbuilt {
                     bench: (*bench).clone(),
                     why,
+                    is_built: true,
                 }),
             }
         }

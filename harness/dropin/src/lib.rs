@@ -27,6 +27,6 @@ mod sources;
 
 pub use benches::{Bench, CRITERIONS, Harness, of as benches_of};
 #[cfg(target_os = "linux")]
-pub use build::{Build, Built, Program, Unbuilt, build, find};
+pub use build::{Build, Built, Program, TimedOut, Unbuilt, build, find};
 #[cfg(target_os = "linux")]
 pub use note::run_if_asked as note_if_asked;

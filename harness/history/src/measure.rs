@@ -428,6 +428,8 @@ impl Tools {
         progress: &mut Progress,
     ) -> anyhow::Result<Built> {
         let log = self.logs.join(format!("{name}.build.log"));
+        // All commands of this build are added to it.
+        File::create(&log).context("the build's log")?;
         let build = plimsoll_dropin::Build {
             folder: Some(project.workspace_root().to_owned()),
             packages: vec![subject.package.clone()],
@@ -445,17 +447,22 @@ impl Tools {
         progress.tick();
         let built = plimsoll_dropin::build(&build, &found, &self.interrupt);
         self.interrupt.check()?;
-        let built = built.map_err(|_| {
-            let why = first_error_in(&log);
-            Unusable::new(Cause::DoesNotBuild, why)
+        let built = built.map_err(|err| match err.is::<plimsoll_dropin::TimedOut>() {
+            true => Unusable::new(Cause::BuildTimedOut, err.to_string()),
+            // A bench that does not build is no error.
+            false => Unusable::new(Cause::Lockfile, safe_line(&format!("{err:#}"))),
         })?;
         let Some(one) = built.programs.first() else {
-            self.stop_if_full(&log)?;
-            let why = match built.unbuilt.first() {
-                Some(unbuilt) => unbuilt.why.clone(),
-                None => "it has no benchmark of criterion".to_owned(),
-            };
-            return Err(Unusable::new(Cause::NoTest, why).into());
+            let was_killed = self.stop_if_full(&log)?.contains(KILLED);
+            return Err(match built.unbuilt.first() {
+                Some(_) if was_killed => Unusable::new(Cause::Killed, first_error_in(&log)),
+                Some(unbuilt) if unbuilt.is_built => {
+                    Unusable::new(Cause::NoTest, unbuilt.why.clone())
+                }
+                Some(_) => Unusable::new(Cause::DoesNotBuild, first_error_in(&log)),
+                None => Unusable::new(Cause::NoTest, "it has no benchmark of criterion"),
+            }
+            .into());
         };
         let mut program = one.program.clone();
         program.path = self.keep(&program.path, name)?;

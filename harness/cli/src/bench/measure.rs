@@ -48,8 +48,14 @@ pub(crate) fn bench(args: &BenchArgs, out: &mut Out) -> anyhow::Result<()> {
             let file = project::shown(&built.bench.file);
             out.print(&format!("\n{}, {file}\n", built.bench.package))?;
         }
-        let tests = tests(built.program.clone(), &args.scenarios)?;
-        all.measure(tests.as_benchmarks(), &args.scenarios, out);
+        match tests(built.program.clone(), &args.scenarios) {
+            Ok(tests) => all.measure(tests.as_benchmarks(), &args.scenarios, out),
+            // The other benches can be measured all the same.
+            Err(err) => {
+                out.error(&format!("{err:#}"));
+                all.unlisted += 1;
+            }
+        }
     }
     all.end(&args.scenarios, built.programs.len(), out)
 }
@@ -135,7 +141,7 @@ fn left_out(benches: &[Bench], unbuilt: &[Unbuilt]) -> Vec<String> {
         Some(format!("{bench} is left out: {why}"))
     });
     let unbuilt = unbuilt.iter();
-    let unbuilt = unbuilt.map(|Unbuilt { bench, why }| format!("{bench} is left out: {why}"));
+    let unbuilt = unbuilt.map(|Unbuilt { bench, why, .. }| format!("{bench} is left out: {why}"));
     others.chain(unbuilt).collect()
 }
 
@@ -143,7 +149,9 @@ fn left_out(benches: &[Bench], unbuilt: &[Unbuilt]) -> Vec<String> {
 #[derive(Debug, Default)]
 struct Totals {
     verdicts: Vec<Verdict>,
-    /// Whether a program did not run at all.
+    /// Programs that could not list their benchmarks.
+    unlisted: usize,
+    /// Whether a front says so. It may have measured nothing, or settings may be strict.
     has_failed: bool,
 }
 
@@ -155,9 +163,8 @@ impl Totals {
             1
         };
         let ran = tests.run(args.words(), in_process);
-        let verdicts = ran.verdicts.values().copied();
-        self.verdicts.extend(verdicts.clone());
-        self.has_failed |= ran.status != 0 && !verdicts.into_iter().any(fails);
+        self.verdicts.extend(ran.verdicts.values());
+        self.has_failed |= ran.status != 0;
     }
 
     /// Says what came of all, if there are several programs, and returns it as an error if a
@@ -166,15 +173,13 @@ impl Totals {
         if programs > 1 && !args.list {
             out.print(&format!("\n{}\n", self.summary()))?;
         }
-        let worst = self
-            .verdicts
-            .iter()
-            .copied()
-            .filter(|verdict| fails(*verdict));
-        match worst.max() {
-            Some(verdict) => Err(Refused::quiet(verdict.into())),
-            None if self.has_failed => Err(Refused::quiet(ExitStatus::OwnFailure)),
-            None => Ok(()),
+        let unlisted = (self.unlisted > 0).then_some(Verdict::Failed);
+        match self.verdicts.iter().copied().chain(unlisted).max() {
+            // Whether that fails, the settings say.
+            Some(Verdict::Inconclusive) if !self.has_failed => Ok(()),
+            Some(verdict) if verdict > Verdict::Improved => Err(Refused::quiet(verdict.into())),
+            _ if self.has_failed => Err(Refused::quiet(ExitStatus::OwnFailure)),
+            _ => Ok(()),
         }
     }
 
@@ -199,11 +204,11 @@ impl Totals {
                 number => parts.push(format!("{number} {verdict:?}").to_lowercase()),
             }
         }
-        format!("{} benchmarks: {}", self.verdicts.len(), parts.join(", "))
+        let summary = format!("{} benchmarks: {}", self.verdicts.len(), parts.join(", "));
+        match self.unlisted {
+            0 => summary,
+            1 => format!("{summary}; 1 program lists none, as said above"),
+            several => format!("{summary}; {several} programs list none, as said above"),
+        }
     }
-}
-
-/// Returns whether a verdict fails a benchmark.
-fn fails(verdict: Verdict) -> bool {
-    verdict > Verdict::Inconclusive
 }
