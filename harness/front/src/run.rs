@@ -36,8 +36,6 @@ pub struct Tests {
     scenarios: Vec<Scenario>,
     /// Settings before all others.
     set: Settings,
-    /// Settings after all others.
-    fallback: Settings,
     are_benchmarks: bool,
 }
 
@@ -48,7 +46,6 @@ impl Tests {
             program,
             scenarios,
             set: Settings::default(),
-            fallback: Settings::default(),
             are_benchmarks: false,
         }
     }
@@ -64,10 +61,6 @@ impl Tests {
     /// verdict only warns.
     pub fn as_benchmarks(self) -> Tests {
         Tests {
-            fallback: Settings {
-                inconclusive: Some(Inconclusive::Warn),
-                ..Settings::default()
-            },
             are_benchmarks: true,
             ..self
         }
@@ -210,7 +203,7 @@ impl Front {
         for scenario in &scenarios {
             let builder = &scenario.settings;
             let set = tests.set.or(&environment).or(builder).or(&files);
-            let settings = Effective::of(&set.or(&tests.fallback), memory)
+            let settings = Effective::of(&set, memory)
                 .map_err(|message| format!("{}: {message}", scenario.name))?;
             let settings = match tests.are_benchmarks {
                 true => settings.of_benchmark(&set),

@@ -79,13 +79,15 @@ impl Effective {
     }
 
     /// Returns the settings for a benchmark. If nobody `set` a budget, it takes a third of the usual
-    /// one where nothing grows: there may be hundreds. If nobody set a timeout, it is longer: before
+    /// one where nothing grows: there may be hundreds. An inconclusive verdict then only warns, and the
+    /// threshold may become as coarse as one object in every iteration. If nobody set a timeout, it is longer: before
     /// the benchmark, the code around all others runs.
     pub(crate) fn of_benchmark(self, set: &Settings) -> Effective {
         const TIMEOUT: Duration = Duration::from_secs(300);
         let is_set = set.budget.is_some() || set.spend_budget == Some(true);
         Effective {
             coarsest: 1,
+            inconclusive: set.inconclusive.unwrap_or(Inconclusive::Warn),
             quiet_after: (!is_set).then_some(self.budget / 3),
             timeout: match set.timeout {
                 Some(set) => set,
