@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, TryLockError};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
@@ -14,6 +15,7 @@ use cargo_metadata::{Message, Metadata};
 use plimsoll_core::report::Runner;
 use plimsoll_desk::interrupt::{Ended, Interrupt};
 use plimsoll_desk::out::{safe, safe_line};
+use plimsoll_desk::progress::Progress;
 use plimsoll_desk::project::{self, Project, shown};
 use plimsoll_desk::status::Refused;
 use plimsoll_text::hash::fnv;
@@ -217,6 +219,28 @@ fn by_features<'a>(benches: &[&'a Bench], is_chosen: bool) -> Vec<(&'a [String],
         .collect()
 }
 
+/// Waits until no other process builds in a folder. No other will, until the file that this returns
+/// is closed.
+fn wait_for(folder: &Path, interrupt: &Interrupt) -> anyhow::Result<fs::File> {
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", shown(folder)))?;
+    let path = folder.join("lock");
+    let file = fs::File::create(&path).with_context(|| shown(&path))?;
+    let mut progress = Progress::new();
+    let mut said = false;
+    while let Err(TryLockError::WouldBlock) = file.try_lock() {
+        interrupt.check()?;
+        if !said {
+            said = true;
+            progress.note(&format!("another process builds in {}", shown(folder)));
+            progress.doing("waiting for it");
+        }
+        progress.tick();
+        thread::sleep(Duration::from_millis(100));
+    }
+    // A file system without locks has no other process either, as far as can be told.
+    Ok(file)
+}
+
 /// cargo, prepared to build with the drop-in.
 struct Cargo<'a> {
     build: &'a Build,
@@ -229,6 +253,8 @@ struct Cargo<'a> {
     /// Settings that put the drop-in in criterion's place.
     patches: Vec<String>,
     kept: Kept,
+    /// Keeps other processes out of the folder, until the lock file is as it was.
+    _alone: fs::File,
 }
 
 impl<'a> Cargo<'a> {
@@ -242,6 +268,7 @@ impl<'a> Cargo<'a> {
         // Several projects may have one target directory.
         let of_project = fnv(workspace_root.as_os_str().as_encoded_bytes());
         let own = folder.join(format!("project-{of_project:016x}"));
+        let alone = wait_for(&folder, interrupt)?;
         let kept = Kept::keep(&lockfile, &own)?;
         let mut cargo = Cargo {
             build,
@@ -251,6 +278,7 @@ impl<'a> Cargo<'a> {
             target_dir: target_dir.to_owned(),
             patches: Vec::new(),
             kept,
+            _alone: alone,
         };
         let text = cargo.kept.without_dropin(|| cargo.make_lockfile())?;
         let features = benches::criterion_features(metadata.workspace_packages());
@@ -540,7 +568,28 @@ fn patch(source: &str, replaced: &Replaced, path: &Path) -> anyhow::Result<[Stri
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
+
     use super::*;
+
+    #[test]
+    fn one_process_builds_at_a_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let interrupt = Interrupt::listen().unwrap();
+        let folder = dir.path().join("plimsoll-bench");
+        let first = wait_for(&folder, &interrupt).unwrap();
+        thread::scope(|scope| {
+            let (done, second) = mpsc::channel();
+            let (folder, interrupt) = (&folder, &interrupt);
+            scope.spawn(move || {
+                let got = wait_for(folder, interrupt).map(drop);
+                done.send(got).unwrap();
+            });
+            second.recv_timeout(Duration::from_millis(300)).unwrap_err();
+            drop(first);
+            second.recv().unwrap().unwrap();
+        });
+    }
 
     #[test]
     fn what_a_lock_file_has_of_criterion() {
