@@ -183,7 +183,8 @@ fn benchmarks_are_measured_as_they_are() {
         .has(
             3,
             &[
-                "warning: broken of demo is left out: it does not build\n",
+                "warning: broken of demo is left out: it does not build; if it needs a feature, \
+                 choose it with `--features`\n",
                 "warning: libtest of demo is left out: the compiler's harness runs it",
                 "warning: own of demo is left out: its `main` does not use criterion\n",
                 "test encode::8_KiB-489a878e ... ok\n",

@@ -383,6 +383,10 @@ impl<'a> Cargo<'a> {
         let mut command = self.bench("build", features, benches);
         command.args(["--profile", "bench", "--keep-going"]);
         let programs = self.messages(&mut command)?;
+        let why = match self.build.features.is_empty() {
+            true => "it does not build; if it needs a feature, choose it with `--features`",
+            false => "it does not build",
+        };
         let mut there = Vec::new();
         for bench in benches {
             let key = (bench.id.clone(), bench.name.clone());
@@ -390,7 +394,7 @@ impl<'a> Cargo<'a> {
                 Some(program) => there.push((*bench, program)),
                 None => built.unbuilt.push(Unbuilt {
                     bench: (*bench).clone(),
-                    why: "it does not build".to_owned(),
+                    why: why.to_owned(),
                     is_built: false,
                 }),
             }
