@@ -269,7 +269,10 @@ impl<'a> Cargo<'a> {
         let of_project = fnv(workspace_root.as_os_str().as_encoded_bytes());
         let own = folder.join(format!("project-{of_project:016x}"));
         let alone = wait_for(&folder, interrupt)?;
-        let kept = Kept::keep(&lockfile, &own)?;
+        let manifests = metadata.workspace_packages().into_iter();
+        let manifests = manifests.map(|package| package.manifest_path.as_std_path());
+        let root = workspace_root.join("Cargo.toml");
+        let kept = Kept::keep(&lockfile, manifests.chain([root.as_path()]), &own)?;
         let mut cargo = Cargo {
             build,
             interrupt,
@@ -280,7 +283,9 @@ impl<'a> Cargo<'a> {
             kept,
             _alone: alone,
         };
-        let text = cargo.kept.without_dropin(|| cargo.make_lockfile())?;
+        let text = cargo
+            .kept
+            .prepare(|| cargo.update_lockfile(lockfile.exists()))?;
         let features = benches::criterion_features(metadata.workspace_packages());
         for (source, replaced) in replaced(&text) {
             let dropin = cargo.folder.join("dropin");
@@ -297,14 +302,21 @@ impl<'a> Cargo<'a> {
         Ok(cargo)
     }
 
-    /// Makes the lock file of a project that has none.
-    fn make_lockfile(&self) -> anyhow::Result<()> {
-        let mut command = self.cargo("generate-lockfile");
-        command.stdout(Stdio::null());
-        if !self.run(&mut command)? {
-            bail!("cargo could not choose dependencies; its messages say why");
+    /// Lets cargo add what the manifests need to the lock file, or make it.
+    fn update_lockfile(&self, is_there: bool) -> anyhow::Result<()> {
+        let update = || {
+            let mut command = self.cargo("update");
+            command.args(["--workspace", "--quiet"]);
+            command.stdout(Stdio::null());
+            command
+        };
+        // Mostly nothing is missing, so nothing has to be asked of the registry.
+        let mut offline = update();
+        offline.arg("--offline").stderr(Stdio::null());
+        if is_there && self.succeeds(&mut offline)? || self.run(&mut update())? {
+            return Ok(());
         }
-        Ok(())
+        bail!("cargo cannot choose dependencies; its messages say why");
     }
 
     /// Returns a command of cargo for the project.
@@ -332,6 +344,10 @@ impl<'a> Cargo<'a> {
             let log = fs::OpenOptions::new().create(true).append(true).open(log);
             command.stderr(log.context("the build's log")?);
         }
+        self.succeeds(command)
+    }
+
+    fn succeeds(&self, command: &mut Command) -> anyhow::Result<bool> {
         let timeout = self.build.timeout.unwrap_or(Duration::MAX);
         match self.interrupt.run(command, timeout, || {})? {
             Ended::Exited(status) => Ok(status.success()),

@@ -7,15 +7,18 @@ use std::time::SystemTime;
 
 use anyhow::{Context, anyhow};
 use plimsoll_desk::project::shown;
+use plimsoll_text::hash::Fnv;
 
 /// The lock file as the project has it.
 const OURS: &str = "Cargo.lock.project";
 /// Says that the project has no lock file.
 const NONE: &str = "Cargo.lock.none";
-/// The lock file that cargo makes for a project that has none.
-const MADE: &str = "Cargo.lock.made";
+/// The lock file as cargo needs it without the drop-in.
+const BASE: &str = "Cargo.lock.base";
 /// The lock file as cargo has it when it builds with the drop-in.
 const THEIRS: &str = "Cargo.lock.dropin";
+/// Says what the last two were made of.
+const MADE_OF: &str = "Cargo.lock.made-of";
 
 /// A lock file that is put back when this is dropped.
 #[derive(Debug)]
@@ -25,6 +28,8 @@ pub(crate) struct Kept {
     original: Option<(Vec<u8>, SystemTime)>,
     /// The folder for copies of it.
     folder: PathBuf,
+    /// A hash of the lock file, and of the manifests that it is for.
+    made_of: String,
 }
 
 impl Kept {
@@ -34,7 +39,11 @@ impl Kept {
     /// # Errors
     ///
     /// If the lock file cannot be read or written.
-    pub(crate) fn keep(path: &Path, folder: &Path) -> anyhow::Result<Kept> {
+    pub(crate) fn keep<'a>(
+        path: &Path,
+        manifests: impl Iterator<Item = &'a Path>,
+        folder: &Path,
+    ) -> anyhow::Result<Kept> {
         fs::create_dir_all(folder).with_context(|| format!("cannot make {}", shown(folder)))?;
         restore_after_kill(path, folder)?;
         check_writable(path)?;
@@ -43,71 +52,71 @@ impl Kept {
             Err(err) if err.kind() == ErrorKind::NotFound => None,
             Err(err) => return Err(err).with_context(|| shown(path)),
         };
-        let ours = original.as_ref().map(|(bytes, _)| bytes.as_slice());
-        let is_known = match ours {
-            Some(ours) => fs::read(folder.join(OURS)).is_ok_and(|known| known == ours),
-            None => folder.join(NONE).exists(),
-        };
+        let mut made_of = Fnv::default();
+        made_of.part(original.as_ref().map_or(&b""[..], |(bytes, _)| bytes));
+        for manifest in manifests {
+            made_of.part(fs::read(manifest).with_context(|| shown(manifest))?);
+        }
         let kept = Kept {
             path: path.to_owned(),
             original,
             folder: folder.to_owned(),
+            made_of: format!("{:016x}", made_of.finish()),
         };
-        if is_known {
-            // What cargo made of it in an earlier run: cargo resolves nothing anew.
-            if let Ok(theirs) = fs::read(folder.join(THEIRS)) {
-                fs::write(path, theirs).with_context(|| shown(path))?;
-            }
-        } else {
-            kept.note().with_context(|| shown(folder))?;
-        }
+        kept.note_original().with_context(|| shown(folder))?;
         Ok(kept)
     }
 
     /// Writes down what the project has.
-    fn note(&self) -> io::Result<()> {
-        for name in [THEIRS, OURS, NONE, MADE] {
-            match fs::remove_file(self.folder.join(name)) {
-                Err(err) if err.kind() != ErrorKind::NotFound => return Err(err),
-                _ => {}
+    fn note_original(&self) -> io::Result<()> {
+        let (ours, none) = (self.folder.join(OURS), self.folder.join(NONE));
+        match &self.original {
+            Some((bytes, _)) => {
+                fs::write(ours, bytes)?;
+                remove(&none)
+            }
+            None => {
+                fs::write(none, "")?;
+                remove(&ours)
             }
         }
-        match &self.original {
-            Some((bytes, _)) => fs::write(self.folder.join(OURS), bytes),
-            None => fs::write(self.folder.join(NONE), ""),
-        }
     }
 
-    /// Returns the text of the lock file as it is without the drop-in. `make` makes it, if the
-    /// project has none.
-    pub(crate) fn without_dropin(
+    /// Gives cargo the lock file that it needs, as far as it is known, and returns the text that
+    /// this has without the drop-in. If the manifests or the lock file have changed since the last
+    /// run, `update` brings the lock file up to date.
+    pub(crate) fn prepare(
         &self,
-        make: impl FnOnce() -> anyhow::Result<()>,
+        update: impl FnOnce() -> anyhow::Result<()>,
     ) -> anyhow::Result<String> {
-        if let Some((bytes, _)) = &self.original {
-            return Ok(String::from_utf8_lossy(bytes).into_owned());
+        let copy = |name: &str| self.folder.join(name);
+        let made_of = fs::read_to_string(copy(MADE_OF));
+        if made_of.is_ok_and(|known| known == self.made_of)
+            && let (Ok(base), Ok(theirs)) = (fs::read_to_string(copy(BASE)), fs::read(copy(THEIRS)))
+        {
+            // cargo resolves nothing anew.
+            fs::write(&self.path, theirs).with_context(|| shown(&self.path))?;
+            return Ok(base);
         }
-        let made = self.folder.join(MADE);
-        if !made.exists() {
-            make()?;
-            fs::copy(&self.path, &made).with_context(|| shown(&self.path))?;
-        }
-        fs::read_to_string(&made).with_context(|| shown(&made))
+        remove(&copy(MADE_OF)).with_context(|| shown(&self.folder))?;
+        update()?;
+        let base = fs::read(&self.path).with_context(|| shown(&self.path))?;
+        fs::write(copy(BASE), &base).with_context(|| shown(&self.folder))?;
+        Ok(String::from_utf8_lossy(&base).into_owned())
     }
 
-    /// Keeps the lock file that cargo has made, for the next run. To be called after every
-    /// command that may have changed it.
+    /// Keeps the lock file that cargo has made, for the next run. To be called when cargo has built
+    /// with it.
     pub(crate) fn note_changed(&self) {
-        // Without it, cargo makes it anew.
-        let _ = fs::copy(&self.path, self.folder.join(THEIRS));
+        // Without these, the next run makes them anew.
+        if fs::copy(&self.path, self.folder.join(THEIRS)).is_ok() {
+            let _ = fs::write(self.folder.join(MADE_OF), &self.made_of);
+        }
     }
 
     fn put_back(&self) -> io::Result<()> {
         let Some((bytes, modified)) = &self.original else {
-            return match fs::remove_file(&self.path) {
-                Err(err) if err.kind() != ErrorKind::NotFound => Err(err),
-                _ => Ok(()),
-            };
+            return remove(&self.path);
         };
         if fs::read(&self.path).is_ok_and(|there| there == *bytes) {
             return Ok(());
@@ -122,6 +131,14 @@ impl Drop for Kept {
     fn drop(&mut self) {
         // The copy stays, and the next run tries again.
         let _ = self.put_back();
+    }
+}
+
+/// Removes a file, if it is there.
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(err) if err.kind() != ErrorKind::NotFound => Err(err),
+        _ => Ok(()),
     }
 }
 
@@ -182,7 +199,9 @@ mod tests {
 
     impl Project {
         fn new() -> Project {
-            Project(tempfile::tempdir().unwrap())
+            let folder = tempfile::tempdir().unwrap();
+            fs::write(folder.path().join("Cargo.toml"), "").unwrap();
+            Project(folder)
         }
 
         fn lockfile(&self) -> PathBuf {
@@ -190,7 +209,9 @@ mod tests {
         }
 
         fn keep(&self) -> Kept {
-            Kept::keep(&self.lockfile(), &self.0.path().join("folder")).unwrap()
+            let manifest = self.0.path().join("Cargo.toml");
+            let folder = self.0.path().join("folder");
+            Kept::keep(&self.lockfile(), [manifest.as_path()].into_iter(), &folder).unwrap()
         }
 
         fn write(&self, text: &str) {
@@ -200,54 +221,56 @@ mod tests {
         fn text(&self) -> Option<String> {
             fs::read_to_string(self.lockfile()).ok()
         }
+
+        /// A whole run, in which cargo leaves the project's lock file alone or makes one. Returns
+        /// what cargo was given.
+        fn run(&self) -> Option<String> {
+            let kept = self.keep();
+            let base = kept.prepare(|| {
+                if self.text().is_none() {
+                    self.write(PROJECT);
+                }
+                Ok(())
+            });
+            assert_eq!(base.unwrap(), PROJECT);
+            let given = self.text();
+            self.write(DROPIN);
+            kept.note_changed();
+            given
+        }
     }
 
     #[test]
     fn a_lock_file_is_put_back() {
         let project = Project::new();
         project.write(PROJECT);
-        let modified = fs::metadata(project.lockfile())
-            .unwrap()
-            .modified()
-            .unwrap();
-        let kept = project.keep();
-        project.write(DROPIN);
-        kept.note_changed();
-        drop(kept);
+        let modified = || {
+            let about = fs::metadata(project.lockfile()).unwrap();
+            about.modified().unwrap()
+        };
+        let before = modified();
+        assert_eq!(project.run().as_deref(), Some(PROJECT));
         assert_eq!(project.text().as_deref(), Some(PROJECT));
-        let now = fs::metadata(project.lockfile())
-            .unwrap()
-            .modified()
-            .unwrap();
-        assert_eq!(now, modified);
-        // The next run begins with what cargo made.
-        let kept = project.keep();
-        assert_eq!(project.text().as_deref(), Some(DROPIN));
-        let base = kept.without_dropin(|| unreachable!("there is one"));
-        assert_eq!(base.unwrap(), PROJECT);
-        drop(kept);
-        // Unless the project has changed since.
+        assert_eq!(modified(), before);
+        // The next run begins with what cargo made, unless the manifest has changed since.
+        assert_eq!(project.run().as_deref(), Some(DROPIN));
+        fs::write(project.0.path().join("Cargo.toml"), "[package]\n").unwrap();
+        assert_eq!(project.run().as_deref(), Some(PROJECT));
+        // Or the lock file has.
         project.write("version = 3\n");
         let kept = project.keep();
-        assert_eq!(project.text().as_deref(), Some("version = 3\n"));
+        assert_eq!(kept.prepare(|| Ok(())).unwrap(), "version = 3\n");
         drop(kept);
+        assert_eq!(project.text().as_deref(), Some("version = 3\n"));
     }
 
     #[test]
     fn a_project_without_one_has_none_afterwards() {
         let project = Project::new();
-        for _ in 0..2 {
-            let kept = project.keep();
-            let base = kept.without_dropin(|| {
-                project.write(PROJECT);
-                Ok(())
-            });
-            assert_eq!(base.unwrap(), PROJECT);
-            project.write(DROPIN);
-            kept.note_changed();
-            drop(kept);
-            assert_eq!(project.text(), None);
-        }
+        assert_eq!(project.run().as_deref(), Some(PROJECT));
+        assert_eq!(project.text(), None);
+        assert_eq!(project.run().as_deref(), Some(DROPIN));
+        assert_eq!(project.text(), None);
     }
 
     #[test]
