@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
-use cargo_metadata::{Metadata, Package, Target};
+use cargo_metadata::{Metadata, Package, Target, TargetKind};
 use plimsoll_core::layout;
 
 use crate::out::{safe, safe_line};
@@ -117,16 +117,16 @@ impl Project {
         })
     }
 
-    /// Returns the source file of a package's test target.
-    pub fn test_file(&self, package: &str, target: &str) -> Option<&Path> {
+    /// Returns the source file of a package's target, a test for example.
+    pub fn target_file(&self, package: &str, kind: &TargetKind, target: &str) -> Option<&Path> {
         let mut targets = self.package(package)?.targets.iter();
-        let test = targets.find(|one| one.name == target && one.is_test())?;
-        Some(test.src_path.as_std_path())
+        let one = targets.find(|one| one.name == target && one.kind.contains(kind))?;
+        Some(one.src_path.as_std_path())
     }
 
-    /// Tells whether a package has targets other than tests and a build script.
-    pub fn has_other_targets(&self, package: &str) -> bool {
-        let is_other = |target: &Target| !target.is_test() && !target.is_custom_build();
+    /// Tells whether a package has targets other than those of a kind and a build script.
+    pub fn has_other_targets(&self, package: &str, kind: &TargetKind) -> bool {
+        let is_other = |target: &Target| !target.kind.contains(kind) && !target.is_custom_build();
         self.package(package)
             .is_some_and(|package| package.targets.iter().any(is_other))
     }

@@ -76,7 +76,7 @@ pub struct BenchArgs {
     pub test: Option<String>,
 
     /// Bench target of the scenario, which `cargo plimsoll bench` measures
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["test", "overlay", "release"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["test", "release"])]
     pub bench: Option<String>,
 
     /// Measure a server, with this command: it builds the server, and runs `plimsoll watch` with
@@ -90,8 +90,8 @@ pub struct BenchArgs {
     #[arg(conflicts_with_all = ["test", "bench", "overlay", "release", "budget"])]
     pub watch: Option<String>,
 
-    /// When to copy the current test into older revisions; `bisect-run` copies it from the bad
-    /// commit
+    /// When to copy the current test or bench into older revisions; `bisect-run` copies it from the
+    /// bad commit
     #[arg(long, value_enum, default_value_t = WhenToOverlay::Auto)]
     pub overlay: WhenToOverlay,
 

@@ -12,7 +12,7 @@ use plimsoll_core::report::{Report, json};
 use crate::args::WhenToOverlay;
 use crate::cache::{Cache, Kept};
 use crate::decide::{Answer, Climb, Question};
-use crate::measure::{Built, Cause, Subject, Tools, Unusable, Watch, settled, usable};
+use crate::measure::{Built, Cause, Subject, Tools, Unusable, Watch, kind, settled, usable};
 use crate::overlay::Overlay;
 use crate::revision::Revision;
 use crate::worktree::Worktree;
@@ -502,21 +502,25 @@ impl Bench {
         Ok(!self.may_have_the_scenario()?)
     }
 
-    /// Tells whether the scenario's name occurs in the test's sources. Only the test itself
-    /// can say whether it has the scenario.
+    /// Tells whether the scenario's name occurs in the test's sources, or criterion's in those of
+    /// a bench: benchmarks make up their names. Only the test itself can say whether it has the
+    /// scenario.
     fn may_have_the_scenario(&self) -> anyhow::Result<bool> {
         let Ok(project) = settled(self.project())? else {
             return Ok(false);
         };
         let (package, target) = (&self.subject.package, &self.subject.target);
-        let Some(file) = project.test_file(package, target) else {
+        let Some(file) = project.target_file(package, kind(self.tools.bench), target) else {
             return Ok(false);
         };
         let mut folders = vec![file.parent().map(PathBuf::from).unwrap_or_default()];
         // A package that exists for its scenarios may also have them in `src`.
         folders.extend(project.package_dir(package).map(|dir| dir.join("src")));
-        let scenario = &self.subject.scenario;
-        Ok(folders.iter().any(|folder| mentions(folder, scenario, 0)))
+        let name = match self.tools.bench {
+            true => "criterion",
+            false => &self.subject.scenario,
+        };
+        Ok(folders.iter().any(|folder| mentions(folder, name, 0)))
     }
 
     /// Changes the scenario, and keeps the built tests that have it. A test that was copied

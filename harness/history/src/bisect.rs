@@ -51,7 +51,7 @@ fn bisect(args: &BisectArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Re
             (good, None)
         }
     };
-    let overlay = overlay(&home, &subject, session.overlay)?;
+    let overlay = overlay(&home, &subject, &session)?;
 
     let session = session.with(&subject, &good, &bad);
     check_paths(git, &good, &bad, &session)?;

@@ -96,7 +96,7 @@ fn check(args: &CheckArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Resu
         target,
         scenario: String::new(),
     };
-    let laid_over = overlay(&home, &subject, session.overlay)?;
+    let laid_over = overlay(&home, &subject, &session)?;
     let worktree = worktree(git, &base, args.comparison.remove_stale)?;
     let mut bench = bench(&home, &session, &subject, laid_over, worktree, interrupt)?;
     let logs = bench.tools.logs.clone();

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::Context;
-use cargo_metadata::Metadata;
+use cargo_metadata::{Metadata, TargetKind};
 use plimsoll_core::report::{CheckOutcome, Report, json};
 use plimsoll_core::{Tally, layout};
 use serde::{Deserialize, Serialize};
@@ -226,6 +226,14 @@ fn ask(cargo: &mut Command) -> anyhow::Result<Project> {
     Ok(found?)
 }
 
+/// Returns the kind of a target that is a bench, or else a test.
+pub(crate) fn kind(is_bench: bool) -> &'static TargetKind {
+    match is_bench {
+        true => &TargetKind::Bench,
+        false => &TargetKind::Test,
+    }
+}
+
 /// Returns the argument of `cargo test` for a profile.
 pub(crate) fn profile(release: bool) -> Option<&'static str> {
     release.then_some("--release")
@@ -326,7 +334,10 @@ impl Tools {
         if self.bench {
             return self.build_bench(project, subject, name, progress);
         }
-        if project.test_file(package, target).is_none() {
+        if project
+            .target_file(package, &TargetKind::Test, target)
+            .is_none()
+        {
             let why = format!("`{package}` has no test `{target}`");
             return Err(Unusable::new(Cause::NoTest, why).into());
         }

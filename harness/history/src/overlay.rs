@@ -1,4 +1,4 @@
-//! Copies a scenario of the working tree into an older checkout.
+//! Copies a test or bench of the working tree into an older checkout.
 //!
 //! ```text
 //! working tree ─► read ─► Overlay ─► lay ─► a checkout that has the test
@@ -19,17 +19,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use cargo_metadata::Metadata;
+use cargo_metadata::{Metadata, TargetKind};
 use toml_edit::{DocumentMut, Item, Table};
 
-use self::files::{Collected, Kept, printed, relative, with_slashes};
+use self::files::{Collected, Kept, folder_of, printed, relative, with_slashes};
 use self::lock::{Lock, Requirements};
 use self::manifest::{At, Kind, Place, Spec, Wanted};
 use plimsoll_desk::project::{plain, shown};
 use plimsoll_desk::status::Refused;
 use plimsoll_text::hash::Fnv;
 
-/// A test of the working tree, and what it needs.
+/// A test of the working tree, or a bench, and what it needs.
 #[derive(Debug)]
 pub(crate) struct Overlay {
     package: String,
@@ -37,13 +37,14 @@ pub(crate) struct Overlay {
     dir: PathBuf,
     /// The folder of its workspace, from the top of the repository.
     root: PathBuf,
+    kind: TargetKind,
     /// Whether the package has no targets but tests, so that it can be copied as a whole.
     alone: bool,
     manifest: DocumentMut,
     workspace: DocumentMut,
     has_code: bool,
-    /// The test's entry in `[[test]]`.
-    test: Table,
+    /// The test's entry in `[[test]]`, or the bench's in `[[bench]]`.
+    target: Table,
     edition: Option<String>,
     dependencies: Vec<Wanted>,
     patches: Vec<Patch>,
@@ -79,21 +80,22 @@ fn reason<T>(why: impl Into<String>) -> Result<T, Stop> {
 }
 
 impl Overlay {
-    /// Reads a test from the working tree. The folders are those that cargo reports. A package
-    /// without other targets is read as a whole.
+    /// Reads a test or a bench from the working tree. The folders are those that cargo reports. A
+    /// package without targets of another kind is read as a whole.
     pub(crate) fn read(
         working_tree: &Path,
         workspace_root: &Path,
         package: &str,
         package_dir: &Path,
-        test_file: &Path,
+        kind: &TargetKind,
+        target_file: &Path,
         has_other_targets: bool,
     ) -> anyhow::Result<Overlay> {
         let real = |path: &Path| {
             fs::canonicalize(path).with_context(|| format!("cannot read {}", shown(path)))
         };
         let (top, root) = (real(working_tree)?, real(workspace_root)?);
-        let (package_dir, test_file) = (real(package_dir)?, real(test_file)?);
+        let (package_dir, target_file) = (real(package_dir)?, real(target_file)?);
         let within = |path: &Path| match path.strip_prefix(&top) {
             Ok(inner) => Ok(inner.to_owned()),
             Err(_) => Err(Refused::usage(format!(
@@ -103,21 +105,21 @@ impl Overlay {
                 shown(&top)
             ))),
         };
-        within(&test_file)?;
+        within(&target_file)?;
         let (dir, root_dir) = (within(&package_dir)?, within(&root)?);
         let manifest = document(&package_dir.join("Cargo.toml"))?;
         let workspace = document(&root.join("Cargo.toml"))?;
         // The package at the top of the repository contains all others, so it is never copied
         // as a whole.
         let alone = !has_other_targets && !dir.as_os_str().is_empty();
-        let test_path = relative(&package_dir, &test_file);
-        let mut files = Collected::new(&package_dir);
+        let target_path = relative(&package_dir, &target_file);
+        let mut files = Collected::new(&package_dir, kind);
         if alone {
             files.folder(&package_dir, false)?;
-        } else if test_path.starts_with("tests") {
-            files.folder(&package_dir.join("tests"), true)?;
+        } else if target_path.starts_with(folder_of(kind)) {
+            files.folder(&package_dir.join(folder_of(kind)), true)?;
         }
-        files.file(&test_file)?;
+        files.file(&target_file)?;
         let lock = root.join("Cargo.lock");
         let text = files::lockfile(&lock);
         let lock = text
@@ -126,8 +128,9 @@ impl Overlay {
         Ok(Overlay {
             package: package.to_owned(),
             alone,
-            has_code: manifest::has_code(&manifest, &package_dir),
-            test: manifest::test(&manifest, &test_path),
+            has_code: manifest::has_code(&manifest, kind, &package_dir),
+            target: manifest::target(&manifest, kind, &target_path),
+            kind: kind.clone(),
             edition: manifest::edition(&manifest, Some(&workspace)).map(str::to_owned),
             dependencies: Wanted::read(&manifest, &workspace, &top, &dir, &root_dir),
             patches: patches(&workspace, &top, &root_dir),
@@ -139,6 +142,11 @@ impl Overlay {
             manifest,
             workspace,
         })
+    }
+
+    /// Tells whether the working tree has a lockfile.
+    pub(crate) fn has_lockfile(&self) -> bool {
+        self.lock.is_some()
     }
 
     /// Reads the requirements that packages have on their dependencies, as cargo resolved them
@@ -239,7 +247,7 @@ impl Overlay {
         let workspace = checkout.manifest(&root)?.clone();
         let mut old = checkout.manifest(dir)?.clone();
         // If the revision's package has code of its own, only its tests are replaced.
-        let has_code = manifest::has_code(&old, &checkout.top.join(dir));
+        let has_code = manifest::has_code(&old, &self.kind, &checkout.top.join(dir));
         let whole = self.alone && (self.has_code || !has_code);
         let mut added = BTreeSet::new();
         let mut depends = false;
@@ -255,18 +263,18 @@ impl Overlay {
             *manifest::entry_mut(&mut old, &wanted.place).or_else(reason)? = item;
             added.insert(wanted.package().to_owned());
         }
-        if let Some(feature) = manifest::lacks_feature(&old, &self.test) {
+        if let Some(feature) = manifest::lacks_feature(&old, &self.target) {
             return reason(format!(
                 "the test requires the feature `{feature}`, which its package does not have"
             ));
         }
-        let mut test = self.test.clone();
+        let mut target = self.target.clone();
         let edition = manifest::edition(&old, Some(&workspace)).map(str::to_owned);
-        if !test.contains_key("edition") && edition != self.edition {
+        if !target.contains_key("edition") && edition != self.edition {
             let edition = self.edition.as_deref().unwrap_or("2015");
-            test.insert("edition", toml_edit::value(edition));
+            target.insert("edition", toml_edit::value(edition));
         }
-        manifest::put_test(&mut old, &test).or_else(reason)?;
+        manifest::put_target(&mut old, &self.kind, &target).or_else(reason)?;
         checkout.put(dir, old);
         self.patch(checkout, &root, &added)?;
         Ok(To {
@@ -283,7 +291,7 @@ impl Overlay {
     fn create(&self, checkout: &mut Checkout) -> Result<To, Stop> {
         let dir = &self.dir;
         if let Some(name) = checkout.names.get(dir)
-            && manifest::has_code(checkout.manifest(dir)?, &checkout.top.join(dir))
+            && manifest::has_code(checkout.manifest(dir)?, &self.kind, &checkout.top.join(dir))
         {
             return reason(format!(
                 "there is no package `{}`, and in {} is `{name}`",
@@ -424,10 +432,15 @@ impl Overlay {
 
     /// Returns the files that are copied, by their paths in the checkout.
     fn places(&self, to: &To) -> BTreeMap<PathBuf, &Kept> {
-        let own = self.test.get("path").and_then(Item::as_str).map(Path::new);
+        let own = self
+            .target
+            .get("path")
+            .and_then(Item::as_str)
+            .map(Path::new);
         let mut places = BTreeMap::new();
         for file in &self.files {
-            let is_test = file.path.starts_with("tests") || own == Some(file.path.as_path());
+            let is_test =
+                file.path.starts_with(folder_of(&self.kind)) || own == Some(file.path.as_path());
             let is_left = match file.path.to_str() {
                 Some("Cargo.toml") => true,
                 Some("Cargo.lock") => !to.created,
@@ -452,10 +465,10 @@ impl Overlay {
         };
         let path = relative(&to.dir, &other);
         let is_kept = self.files.iter().any(|file| file.path == path)
-            || manifest::names_test(checkout.manifest(&to.dir)?, &path);
+            || manifest::names_target(checkout.manifest(&to.dir)?, &self.kind, &path);
         let full = checkout.top.join(&other);
         let is_file = fs::symlink_metadata(&full).is_ok_and(|about| about.is_file());
-        if is_file && !is_kept && path.starts_with("tests") {
+        if is_file && !is_kept && path.starts_with(folder_of(&self.kind)) {
             fs::remove_file(&full).with_context(|| format!("cannot remove {}", shown(&full)))?;
         }
         Ok(())

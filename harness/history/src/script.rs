@@ -107,11 +107,13 @@ fn decide(args: &BisectRunArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow:
     let subject = asked(&session, bad_end.as_ref().unwrap_or(&home))
         .or_else(|why| asked(&session, &home).map_err(|_| why))?;
     let of_test = |there: &&Home| {
-        let file = there.project.test_file(&subject.package, &subject.target);
+        let file = there
+            .project
+            .target_file(&subject.package, session.kind(), &subject.target);
         file.is_some()
     };
     let laid_over = match bad_end.as_ref().filter(of_test) {
-        Some(there) => overlay(there, &subject, session.overlay)?,
+        Some(there) => overlay(there, &subject, &session)?,
         None => None,
     };
     let mut bench = bench(&home, &session, &subject, laid_over, worktree, interrupt)?;

@@ -4,11 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use cargo_metadata::TargetKind;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::args::{BenchArgs, BisectArgs, WhenToOverlay};
 use crate::decide::Pattern;
-use crate::measure::{Subject, Watch};
+use crate::measure::{Subject, Watch, kind};
 use plimsoll_desk::atomic;
 use plimsoll_desk::git::{Commit, Git};
 use plimsoll_desk::status::Refused;
@@ -68,7 +69,13 @@ mod milliseconds {
         u64::deserialize(from).map(Duration::from_millis)
     }
 }
+
 impl Session {
+    /// Returns which kind of target has the scenario.
+    pub(crate) fn kind(&self) -> &'static TargetKind {
+        kind(self.bench)
+    }
+
     /// Returns a session for any scenario, with a commit as its good end.
     pub(crate) fn of(args: &BenchArgs, good: String) -> anyhow::Result<Session> {
         let watch = args.watch.as_ref().map(|command| {
@@ -90,10 +97,9 @@ impl Session {
             test: args.test.clone().or_else(|| args.bench.clone()),
             bench: args.bench.is_some(),
             stack: None,
-            // What is copied over a revision is a test.
-            overlay: match (&args.watch, &args.bench) {
-                (None, None) => args.overlay,
-                _ => WhenToOverlay::Never,
+            overlay: match &args.watch {
+                None => args.overlay,
+                Some(_) => WhenToOverlay::Never,
             },
             first_parent: false,
             release: args.release,

@@ -330,23 +330,26 @@ pub(super) fn known(git: &Git, revision: &str) -> anyhow::Result<Commit> {
 pub(super) fn overlay(
     home: &Home,
     subject: &Subject,
-    when: WhenToOverlay,
+    session: &Session,
 ) -> anyhow::Result<Option<Overlay>> {
-    if when == WhenToOverlay::Never {
+    if session.overlay == WhenToOverlay::Never {
         return Ok(None);
     }
     let (package, target) = (&subject.package, &subject.target);
-    let project = &home.project;
+    let (project, kind) = (&home.project, session.kind());
     let (dir, file) = (
         project.package_dir(package),
-        project.test_file(package, target),
+        project.target_file(package, kind, target),
     );
     let dir = dir.context("the package's folder")?;
     let file = file.context("the test's file")?;
-    let others = project.has_other_targets(package);
+    let others = project.has_other_targets(package, kind);
     let (top, root) = (home.git.dir(), project.workspace_root());
-    let mut overlay = Overlay::read(top, root, package, dir, file, others)?;
-    if let Some(metadata) = measure::resolved(root)? {
+    let mut overlay = Overlay::read(top, root, package, dir, kind, file, others)?;
+    // Without a lockfile, cargo would make one.
+    if overlay.has_lockfile()
+        && let Some(metadata) = measure::resolved(root)?
+    {
         overlay.learn(&metadata);
     }
     Ok(Some(overlay))

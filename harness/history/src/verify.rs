@@ -95,7 +95,7 @@ fn of_revisions(args: &VerifyFixArgs, interrupt: &Interrupt) -> anyhow::Result<[
             before.short()
         )));
     }
-    let laid_over = overlay(&home, &subject, session.overlay)?;
+    let laid_over = overlay(&home, &subject, &session)?;
     let worktree = worktree(git, &before, args.comparison.remove_stale)?;
     let mut bench = bench(&home, &session, &subject, laid_over, worktree, interrupt)?;
     let logs = shown(&bench.tools.logs);

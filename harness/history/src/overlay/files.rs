@@ -6,6 +6,7 @@ use std::io::{ErrorKind, Read};
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::Context;
+use cargo_metadata::TargetKind;
 
 use super::{Stop, reason};
 use plimsoll_desk::out::safe_line;
@@ -32,6 +33,14 @@ pub(super) struct Kept {
     pub(super) path: PathBuf,
     pub(super) content: Vec<u8>,
     pub(super) executable: bool,
+}
+
+/// Returns the folder in which a package has its targets of a kind.
+pub(super) fn folder_of(kind: &TargetKind) -> &'static str {
+    match kind {
+        TargetKind::Bench => "benches",
+        _ => "tests",
+    }
 }
 
 /// Reads a manifest, or says what is wrong with it.
@@ -66,14 +75,17 @@ fn text(path: &Path, most: u64) -> Result<String, String> {
 /// Collects files of the working tree. Fails if they exceed the limits.
 pub(super) struct Collected<'a> {
     package_dir: &'a Path,
+    /// The package's folder of tests, or of benches.
+    tests: PathBuf,
     files: BTreeMap<PathBuf, Kept>,
     bytes: u64,
 }
 
 impl<'a> Collected<'a> {
-    pub(super) fn new(package_dir: &'a Path) -> Self {
+    pub(super) fn new(package_dir: &'a Path, kind: &TargetKind) -> Self {
         Collected {
             package_dir,
+            tests: package_dir.join(folder_of(kind)),
             files: BTreeMap::new(),
             bytes: 0,
         }
@@ -95,7 +107,8 @@ impl<'a> Collected<'a> {
                 if kind.is_file() {
                     self.file(&path)?;
                 } else if kind.is_dir() && !is_left_out(&path, dir == self.package_dir) {
-                    let in_tests = self.in_tests(&path);
+                    // A package in there belongs to the test.
+                    let in_tests = path.starts_with(&self.tests);
                     if !nested && !in_tests && path.join("Cargo.toml").exists() {
                         continue;
                     }
@@ -107,12 +120,6 @@ impl<'a> Collected<'a> {
             }
         }
         Ok(())
-    }
-
-    /// Tells whether a path is below `tests`. A package there belongs to the test.
-    fn in_tests(&self, path: &Path) -> bool {
-        let inner = path.strip_prefix(self.package_dir);
-        inner.is_ok_and(|inner| inner.starts_with("tests"))
     }
 
     pub(super) fn file(&mut self, path: &Path) -> anyhow::Result<()> {

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use toml_edit::{Array, DocumentMut, InlineTable, Item, RawString, Table, TableLike, Value, value};
 
-use super::files::with_slashes;
+use cargo_metadata::TargetKind;
+
+use super::files::{folder_of, with_slashes};
 use plimsoll_desk::project::plain;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -415,46 +417,48 @@ pub(super) fn edition<'a>(
     }
 }
 
-/// Tells whether a package has anything besides tests.
-pub(super) fn has_code(manifest: &DocumentMut, dir: &Path) -> bool {
-    let tables = ["lib", "bin", "example", "bench"];
-    let files = [
-        "src/lib.rs",
-        "src/main.rs",
-        "src/bin",
-        "examples",
-        "benches",
-    ];
-    tables.iter().any(|name| manifest.contains_key(name))
+/// Tells whether a package has anything besides tests, or besides benches.
+pub(super) fn has_code(manifest: &DocumentMut, kind: &TargetKind, dir: &Path) -> bool {
+    let tables = ["lib", "bin", "example"];
+    let files = ["src/lib.rs", "src/main.rs", "src/bin", "examples"];
+    let other = match kind {
+        TargetKind::Bench => TargetKind::Test,
+        _ => TargetKind::Bench,
+    };
+    let has = |name: &str| manifest.contains_key(name);
+    tables.into_iter().any(has)
+        || has(&other.to_string())
         || files.iter().any(|name| dir.join(name).exists())
+        || dir.join(folder_of(&other)).exists()
 }
 
-/// Returns the entries of `[[test]]`, in either notation.
-fn tests(manifest: &DocumentMut) -> Vec<Table> {
-    let item = manifest.get("test").cloned().unwrap_or_default();
+/// Returns the entries of `[[test]]` or `[[bench]]`, in either notation.
+fn targets(manifest: &DocumentMut, kind: &TargetKind) -> Vec<Table> {
+    let item = manifest.get(&kind.to_string()).cloned().unwrap_or_default();
     let tables = item.into_array_of_tables().unwrap_or_default();
     tables.into_iter().collect()
 }
 
-/// Tells whether a path, relative to the package's folder, is that of a `[[test]]` entry's file.
-fn is_at(entry: &Table, path: &Path) -> bool {
+/// Tells whether a path, relative to the package's folder, is that of an entry's file.
+fn is_at(entry: &Table, kind: &TargetKind, path: &Path) -> bool {
     if let Some(given) = entry.get("path").and_then(Item::as_str) {
         return plain(Path::new(given)) == path;
     }
     let name = entry.get("name").and_then(Item::as_str).unwrap_or_default();
-    let tests = Path::new("tests");
-    path == tests.join(format!("{name}.rs")) || path == tests.join(name).join("main.rs")
+    let folder = Path::new(folder_of(kind));
+    path == folder.join(format!("{name}.rs")) || path == folder.join(name).join("main.rs")
 }
 
-/// Tells whether a file is a test that the manifest names.
-pub(super) fn names_test(manifest: &DocumentMut, path: &Path) -> bool {
-    tests(manifest).iter().any(|entry| is_at(entry, path))
+/// Tells whether a file is a test or a bench that the manifest names.
+pub(super) fn names_target(manifest: &DocumentMut, kind: &TargetKind, path: &Path) -> bool {
+    let targets = targets(manifest, kind);
+    targets.iter().any(|entry| is_at(entry, kind, path))
 }
 
-/// Returns the entry of a test in its manifest, or makes one if there is none.
-pub(super) fn test(manifest: &DocumentMut, path: &Path) -> Table {
-    let mut tests = tests(manifest).into_iter();
-    let mut entry = match tests.find(|entry| is_at(entry, path)) {
+/// Returns the entry of a test or bench in its manifest, or makes one if there is none.
+pub(super) fn target(manifest: &DocumentMut, kind: &TargetKind, path: &Path) -> Table {
+    let mut targets = targets(manifest, kind).into_iter();
+    let mut entry = match targets.find(|entry| is_at(entry, kind, path)) {
         Some(found) => {
             let mut entry = Table::new();
             for (key, item) in found.iter() {
@@ -477,12 +481,19 @@ pub(super) fn test(manifest: &DocumentMut, path: &Path) -> Table {
     entry
 }
 
-/// Replaces the `[[test]]` entry with the same name, or adds one at the end.
-pub(super) fn put_test(manifest: &mut DocumentMut, test: &Table) -> Result<(), String> {
-    let name = test.get("name").and_then(Item::as_str).unwrap_or_default();
-    let item = manifest.entry("test").or_insert_with(toml_edit::array);
+/// Replaces the entry with the same name, or adds one at the end.
+pub(super) fn put_target(
+    manifest: &mut DocumentMut,
+    kind: &TargetKind,
+    target: &Table,
+) -> Result<(), String> {
+    let name = target.get("name").and_then(Item::as_str);
+    let name = name.unwrap_or_default();
+    let item = manifest
+        .entry(&kind.to_string())
+        .or_insert_with(toml_edit::array);
     if item.is_value() {
-        // The notation `test = [{ … }]`.
+        // The notation `test = [{ … }]`, or `bench`.
         *item = match std::mem::take(item).into_array_of_tables() {
             Ok(tables) => Item::ArrayOfTables(tables),
             Err(item) => item,
@@ -491,25 +502,25 @@ pub(super) fn put_test(manifest: &mut DocumentMut, test: &Table) -> Result<(), S
     let found = item.type_name();
     let Some(tables) = item.as_array_of_tables_mut() else {
         return Err(format!(
-            "its manifest has {found} as `test`, where cargo takes an array of tables"
+            "its manifest has {found} as `{kind}`, where cargo takes an array of tables"
         ));
     };
     let is_it = |table: &Table| table.get("name").and_then(Item::as_str) == Some(name);
     let at = tables.iter().position(is_it);
     let Some(old) = at.and_then(|at| tables.get_mut(at)) else {
-        tables.push(test.clone());
+        tables.push(target.clone());
         return Ok(());
     };
-    old.retain(|key, _| test.contains_key(key));
-    for (key, item) in test {
+    old.retain(|key, _| target.contains_key(key));
+    for (key, item) in target {
         replace(old.entry(key).or_insert(Item::None), item.clone());
     }
     Ok(())
 }
 
 /// Returns the first feature that a test requires and a package does not have.
-pub(super) fn lacks_feature(manifest: &DocumentMut, test: &Table) -> Option<String> {
-    let required = test.get("required-features").map(strings);
+pub(super) fn lacks_feature(manifest: &DocumentMut, target: &Table) -> Option<String> {
+    let required = target.get("required-features").map(strings);
     required.into_iter().flatten().find(|feature| {
         let named = |table: &str| {
             manifest

@@ -188,7 +188,9 @@ impl World {
     fn try_overlay(&self, at: At, file: &str) -> anyhow::Result<Overlay> {
         let work = self.path("work");
         let dir = work.join(at.dir);
-        Overlay::read(&work, &work, at.package, &dir, &dir.join(file), at.others)
+        let kind = &cargo_metadata::TargetKind::Test;
+        let file = dir.join(file);
+        Overlay::read(&work, &work, at.package, &dir, kind, &file, at.others)
     }
 
     fn overlay(&self, at: At) -> Overlay {

@@ -1,5 +1,6 @@
 //! What the overlay writes into manifests.
 
+use cargo_metadata::TargetKind;
 use insta::assert_snapshot;
 
 use super::*;
@@ -38,6 +39,31 @@ fn young_test_in_an_old_package() {
     cargo: probe 1.0.0, unix-only 1.0.0
     "#);
     world.builds("demo");
+}
+
+#[test]
+fn young_bench_in_an_old_package() {
+    let world = World::of(
+        "== crate criterion 1.0.0
+         == work/Cargo.toml + src/lib.rs tests/own.rs benches/data/input.txt
+         package demo 0.1.0; [dev-dependencies]; criterion = '1'
+         [[bench]]; name = 'speed'; harness = false
+         == work/benches/speed.rs
+         fn main() {}
+         == old/Cargo.toml + src/lib.rs tests/own.rs benches/old.rs
+         package demo 0.0.1",
+    );
+    let (work, kind) = (world.path("work"), TargetKind::Bench);
+    let file = work.join("benches/speed.rs");
+    let overlay = Overlay::read(&work, &work, "demo", &work, &kind, &file, true).unwrap();
+    assert_snapshot!(world.laid_by("demo", &overlay), @r#"
+    ~ Cargo.toml
+        + [dev-dependencies]; criterion = "1"
+        + [[bench]]; name = 'speed'; harness = false; path = "benches/speed.rs"
+    + benches/data/input.txt
+    + benches/speed.rs
+    cargo: criterion 1.0.0
+    "#);
 }
 
 #[test]
@@ -176,7 +202,16 @@ fn member_that_has_a_workspace_of_its_own() {
     );
     let (work, leaks) = (world.path("work"), world.path("work/leaks"));
     let file = leaks.join("tests/leaks.rs");
-    let overlay = Overlay::read(&work, &leaks, "leaks", &leaks, &file, false).unwrap();
+    let overlay = Overlay::read(
+        &work,
+        &leaks,
+        "leaks",
+        &leaks,
+        &TargetKind::Test,
+        &file,
+        false,
+    )
+    .unwrap();
     let before = world.everything("old");
     overlay.lay(&world.path("old")).unwrap().unwrap();
     assert_snapshot!(differences(&before, &world.everything("old")), @r#"
