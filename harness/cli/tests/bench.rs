@@ -252,6 +252,53 @@ fn a_lock_file_stays_as_it_is() {
 }
 
 #[test]
+fn a_bisection_takes_a_younger_bench_along() {
+    let (shared, _lock) = built::shared();
+    let project = Project::empty();
+    project.write(".cargo/config.toml", "[net]\noffline = true\n");
+    project.package("demo", "demo", "lib");
+    project.write("demo/.gitignore", "/target\nCargo.lock\n");
+    let git = |words: &str, day: u32| {
+        project.git(&format!("-C demo {words}"), &format!("2026-01-0{day}"));
+    };
+    let commit = |day: u32| {
+        git("add .", day);
+        git(&format!("commit --quiet -m day-{day}"), day);
+    };
+    let open = |with: &str| {
+        let text =
+            format!("pub fn open() {{ {with}(std::hint::black_box(Box::new([0_u64; 4]))); }}\n");
+        project.write("demo/src/lib.rs", &text);
+    };
+    git("init --quiet", 1);
+    open("drop");
+    commit(1);
+    open("Box::leak");
+    commit(2);
+    project.append(
+        "demo/Cargo.toml",
+        "\n[dev-dependencies]\ncriterion = { version = \"0.8\", default-features = false }\n\n\
+         [[bench]]\nname = \"speed\"\nharness = false\n",
+    );
+    project.write(
+        "demo/benches/speed.rs",
+        "use criterion::{Criterion, criterion_group, criterion_main};\n\
+         fn f(c: &mut Criterion) { c.bench_function(\"open\", |b| b.iter(demo::open)); }\n\
+         criterion_group!(benches, f);\ncriterion_main!(benches);\n",
+    );
+    commit(3);
+    let mut command = project.command(PLIMSOLL);
+    built::build_as_all_do(&mut command);
+    let line = format!("{FEW} bisect HEAD~2 --bench speed --scenario open --target-dir");
+    project::say(&mut command, line.split(' '));
+    command.arg(shared.join("target"));
+    command.current_dir(project.path("demo"));
+    let said = project.ran(command.output().unwrap());
+    said.has(0, &["day-2"]);
+    project.git("-C demo diff --exit-code", "2026-01-04");
+}
+
+#[test]
 fn what_cannot_be_is_refused() {
     let demo = Demo::new();
     demo.bench("bench --bench nope").has(
