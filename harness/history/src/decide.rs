@@ -7,6 +7,7 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
+use plimsoll_core::fold::may_be_one;
 use plimsoll_core::judge::{BYTES_PER_OBJECT, OBJECTS_AT_TOP};
 use plimsoll_core::report::{Compared, Finding, Report, StackGrowth, Standing, Subject};
 use plimsoll_core::{FoldedStack, Law, Rate, Resource, to_f64};
@@ -255,7 +256,12 @@ impl Group {
 
     pub(crate) fn holds(&self, stack: &FoldedStack) -> bool {
         match self {
-            Group::Leaf(leaf) => stack.frames().ends_with(leaf.frames()),
+            // What is inlined differs from revision to revision, and with it how much a name says.
+            Group::Leaf(leaf) => {
+                let (frames, leaf) = (stack.frames(), leaf.frames());
+                let mut pairs = frames.iter().rev().zip(leaf.iter().rev());
+                frames.len() >= leaf.len() && pairs.all(|(one, other)| may_be_one(one, other))
+            }
             Group::Asked(pattern) => pattern.fits(stack),
         }
     }

@@ -13,7 +13,7 @@ use super::scan::{closing_angle, find_outside};
 
 /// Returns whether two normalised names are equal, or one is what a build with less
 /// information has in place of the other.
-pub(crate) fn may_be_one(one: &str, other: &str) -> bool {
+pub fn may_be_one(one: &str, other: &str) -> bool {
     one == other || is_less_of(one, other) || is_less_of(other, one)
 }
 

@@ -28,7 +28,7 @@ mod scan;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(crate) use alike::may_be_one;
+pub use alike::may_be_one;
 pub(crate) use classify::{HARNESS, is_harness, is_of_std};
 pub use normalize::normalize_frame;
 pub(crate) use qualify::{crate_of, package_of_file, version_of_file};

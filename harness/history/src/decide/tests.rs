@@ -269,6 +269,20 @@ fn a_function_that_is_renamed_between_the_ends_is_no_difference() {
 }
 
 #[test]
+fn a_function_that_is_inlined_at_one_end_is_the_same() {
+    // Line tables say the module of an inlined method, and not its type.
+    let good = "24000 250 main;task::Builder::spawn;raw::allocate";
+    let bad = "20000 250 main;task::spawn;raw::allocate";
+    assert!(ends(good, bad).is_err());
+    let more = "80000 1000 main;task::spawn;raw::allocate";
+    let half = "22000 250 main;task::Builder::spawn;raw::allocate";
+    check(good, more, &[(half, "good"), (bad, "good")]);
+    // Another method of that name is another function.
+    let of = |name: &str| folded(&format!("main;task::{name};raw::allocate"));
+    assert!(!Group::of(&of("Other::spawn")).holds(&of("Builder::spawn")));
+}
+
+#[test]
 fn threads_and_stacks_are_not_each_other_under_another_name() {
     let revisions = [
         ("24 1 main;put", "good"),
