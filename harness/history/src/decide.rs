@@ -13,7 +13,8 @@ use plimsoll_core::report::{Compared, Finding, Report, StackGrowth, Standing, Su
 use plimsoll_core::{FoldedStack, Law, Rate, Resource, to_f64};
 use serde::{Deserialize, Serialize};
 
-/// How many leaf-most frames must be equal for stacks to be one group, whatever their callers.
+/// How many leaf-most frames must be the same functions for stacks to be one group, whatever their
+/// callers.
 /// Baselines ask for as many before they take a stack for one that has moved.
 const LEAF_FRAMES: usize = 3;
 /// Share of the difference between the ends by which a rate must exceed the good rate to be
@@ -243,7 +244,7 @@ fn leaf(stack: &FoldedStack) -> &[String] {
 /// A group of stacks that are judged together.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Group {
-    /// The stacks with the same leaf-most frames.
+    /// The stacks whose leaf-most frames are these functions.
     Leaf(FoldedStack),
     /// The stacks that match a pattern of the user.
     Asked(Pattern),

@@ -213,9 +213,10 @@ pub(crate) fn working_tree(dir: &Path) -> anyhow::Result<Project> {
 }
 
 /// Asks cargo about a project and its dependencies. Returns `None` if cargo cannot resolve
-/// them.
+/// them without a change to the lockfile.
 pub(crate) fn resolved(dir: &Path) -> anyhow::Result<Option<Metadata>> {
-    Ok(project::metadata(project::cargo().current_dir(dir), &[])?.ok())
+    let args = ["--locked".as_ref()];
+    Ok(project::metadata(project::cargo().current_dir(dir), &args)?.ok())
 }
 
 fn ask(cargo: &mut Command) -> anyhow::Result<Project> {

@@ -265,7 +265,8 @@ impl Overlay {
         }
         if let Some(feature) = manifest::lacks_feature(&old, &self.target) {
             return reason(format!(
-                "the test requires the feature `{feature}`, which its package does not have"
+                "the {} requires the feature `{feature}`, which its package does not have",
+                self.kind
             ));
         }
         let mut target = self.target.clone();
@@ -379,7 +380,8 @@ impl Overlay {
                     None => {
                         let place = printed(path);
                         return reason(format!(
-                            "the test needs the package `{package}` ({place}), which is not there"
+                            "the {} needs the package `{package}` ({place}), which is not there",
+                            self.kind
                         ));
                     }
                 }
