@@ -256,7 +256,8 @@ fn a_bisection_takes_a_younger_bench_along() {
     let (shared, _lock) = built::shared();
     let project = Project::empty();
     project.write(".cargo/config.toml", "[net]\noffline = true\n");
-    project.package("demo", "demo", "lib");
+    // A dependency of the drop-in has that name too.
+    project.package("demo", "paste", "lib");
     project.write("demo/.gitignore", "/target\nCargo.lock\n");
     let git = |words: &str, day: u32| {
         project.git(&format!("-C demo {words}"), &format!("2026-01-0{day}"));
@@ -283,7 +284,7 @@ fn a_bisection_takes_a_younger_bench_along() {
     project.write(
         "demo/benches/speed.rs",
         "use criterion::{Criterion, criterion_group, criterion_main};\n\
-         fn f(c: &mut Criterion) { c.bench_function(\"open\", |b| b.iter(demo::open)); }\n\
+         fn f(c: &mut Criterion) { c.bench_function(\"open\", |b| b.iter(paste::open)); }\n\
          criterion_group!(benches, f);\ncriterion_main!(benches);\n",
     );
     commit(3);

@@ -151,6 +151,12 @@ impl Project {
         self.manifest_dirs.get(package).map(PathBuf::as_path)
     }
 
+    /// Returns how cargo tells a package of the workspace from all others: a dependency may have its
+    /// name.
+    pub fn package_id(&self, package: &str) -> Option<&str> {
+        Some(&self.package(package)?.id.repr)
+    }
+
     /// Returns the package that contains a folder: the one with the innermost package folder.
     pub fn package_at(&self, folder: &Path) -> Option<&str> {
         let around = self.manifest_dirs.iter();

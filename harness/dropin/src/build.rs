@@ -359,7 +359,8 @@ impl<'a> Cargo<'a> {
     /// chosen.
     fn bench(&self, subcommand: &str, features: &[String], benches: &[&Bench]) -> Command {
         let mut command = self.cargo(subcommand);
-        let packages: BTreeSet<&str> = benches.iter().map(|bench| bench.package.as_str()).collect();
+        // A name may be that of a dependency too, in another version.
+        let packages: BTreeSet<&str> = benches.iter().map(|bench| bench.id.as_str()).collect();
         for package in packages {
             command.args(["--package", package]);
         }

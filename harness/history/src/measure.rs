@@ -359,10 +359,11 @@ impl Tools {
         let log = self.logs.join(format!("{name}.build.log"));
         let messages = self.logs.join(format!("{name}.build.json"));
         let mut build = self.cargo(project.workspace_root());
+        let id = project.package_id(package).unwrap_or(package);
         build
             .args(["test", "--no-run"])
             .args(["--message-format", "json-render-diagnostics"])
-            .args(["--package", package, "--test", target])
+            .args(["--package", id, "--test", target])
             .args(locked)
             .args(profile(self.release))
             .stdout(File::create(&messages).context("the build's log")?);
