@@ -137,6 +137,7 @@ pub fn symbols() -> SymbolTable {
             function,
             file: Some(format!("/src/server-1.2.3/src/module_{module}.rs")),
             line: u32::try_from(call % 900 + 1).ok(),
+            arguments: None,
         };
         let name = match call % 6 {
             0 => "<alloc::raw_vec::RawVec<u8, alloc::alloc::Global>>::grow_one".to_owned(),

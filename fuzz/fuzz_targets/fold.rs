@@ -21,6 +21,7 @@ fuzz_target!(|text: &str| {
             function: function.to_owned(),
             file,
             line: None,
+            arguments: None,
         };
         table.frames.insert(address, vec![frame]);
         stack.push(address);

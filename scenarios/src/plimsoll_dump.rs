@@ -47,11 +47,7 @@ pub fn plimsoll_dump() -> Scenario {
 fn symbols() -> SymbolTable {
     let mut table = SymbolTable::default();
     for (address, function) in [(0x1000, "alloc::vec::Vec<u8>::push"), (0x2000, "app::fill")] {
-        let frame = SourceFrame {
-            function: function.to_owned(),
-            file: None,
-            line: None,
-        };
+        let frame = SourceFrame::named(function.to_owned());
         table.frames.insert(Avma(address), vec![frame]);
     }
     table

@@ -17,6 +17,9 @@ pub struct SourceFrame {
     pub file: Option<String>,
     /// The line of the call in `file`, counted from 1.
     pub line: Option<u32>,
+    /// The generic arguments, such as `<u64, alloc::sync::Arc<app::Session>>`. `None` if nobody
+    /// asked for them, and if the debug information has none.
+    pub arguments: Option<Box<str>>,
 }
 
 impl SourceFrame {
@@ -26,6 +29,7 @@ impl SourceFrame {
             function,
             file: None,
             line: None,
+            arguments: None,
         }
     }
 }

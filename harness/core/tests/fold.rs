@@ -48,6 +48,7 @@ fn table(stack: &str) -> (SymbolTable, Vec<Avma>) {
                 function: function.to_owned(),
                 line: file.as_ref().map(|_| 7),
                 file,
+                arguments: None,
             }
         });
         table.frames.insert(Avma(address), frames.collect());

@@ -305,6 +305,7 @@ fn options(args: &SymbolArgs) -> plimsoll_symbols::Options {
         sysroot: args.sysroot.clone(),
         debug_directories,
         force: args.force,
+        arguments: false,
     }
 }
 

@@ -237,6 +237,7 @@ fn at(builder: &mut ProfileBuilder, address: u64, frames: &str) -> LocationId {
             function: function.to_owned(),
             file: Some(file.to_owned()),
             line: line.parse().ok(),
+            arguments: None,
         })
     });
     let location = Location {
@@ -703,7 +704,7 @@ prop_compose! {
         file in proptest::option::of("[a-z/.]{1,12}"),
         line in proptest::option::of(1..=u32::MAX),
     ) -> SourceFrame {
-        SourceFrame { function, file, line }
+        SourceFrame { function, file, line, arguments: None }
     }
 }
 

@@ -38,6 +38,8 @@ pub struct Options {
     /// Whether to read a file that is known to differ from the one that was mapped, with a
     /// note.
     pub force: bool,
+    /// Whether frames have their [generic arguments](SourceFrame::arguments).
+    pub arguments: bool,
 }
 
 /// Finds the functions and source lines at addresses of a process with these mappings. Every
@@ -280,6 +282,7 @@ impl File<'_> {
             image: names_image,
             mini: mini.as_deref().and_then(|mini| Image::parse(mini).ok()),
             symbols: OnceCell::new(),
+            arguments: self.options.arguments,
         };
 
         let mut named = false;
@@ -517,6 +520,8 @@ struct Names<'a, 'data> {
     mini: Option<Image<'data>>,
     /// Made on demand, because DWARF with linkage names rarely needs it.
     symbols: OnceCell<SymbolIndex<'data>>,
+    /// As in [`Options`].
+    arguments: bool,
 }
 
 impl Names<'_, '_> {
@@ -541,13 +546,15 @@ impl Names<'_, '_> {
             let inlined = inlined.iter().map(|frame| {
                 let function = frame.function.as_ref();
                 let function = function.map_or("[inlined]", |function| function.symbol.shown());
-                at_source(function.to_owned(), frame)
+                self.at_source(function.to_owned(), frame)
             });
-            return Lookup::Full(inlined.chain([at_source(full, physical)]).collect());
+            return Lookup::Full(inlined.chain([self.at_source(full, physical)]).collect());
         }
         match (self.symbol(svma, None), physical) {
             // Nothing was inlined here.
-            (Some(function), Some((line, []))) => Lookup::Full(vec![at_source(function, line)]),
+            (Some(function), Some((line, []))) => {
+                Lookup::Full(vec![self.at_source(function, line)])
+            }
             (Some(function), _) => Lookup::Symbol(SourceFrame::named(function), trouble),
             (None, _) => Lookup::Nothing(trouble),
         }
@@ -558,13 +565,16 @@ impl Names<'_, '_> {
         let symbols = self.symbols.get_or_init(|| self.image.symbols(mini));
         symbols.find(svma, bare)
     }
-}
 
-fn at_source(function: String, frame: &RawFrame) -> SourceFrame {
-    SourceFrame {
-        function,
-        file: frame.file.as_deref().map(str::to_owned),
-        line: frame.line,
+    fn at_source(&self, function: String, frame: &RawFrame) -> SourceFrame {
+        let symbol = frame.function.as_ref().map(|function| &function.symbol);
+        let arguments = symbol.and_then(|symbol| symbol.arguments.clone());
+        SourceFrame {
+            function,
+            file: frame.file.as_deref().map(str::to_owned),
+            line: frame.line,
+            arguments: arguments.filter(|_| self.arguments),
+        }
     }
 }
 

@@ -645,6 +645,7 @@ fn frame(
         file: (!function.file.is_empty()).then(|| owned(function.file)),
         // An unknown line is 0 or -1.
         line: u32::try_from(line).ok().filter(|line| *line > 0),
+        arguments: None,
     }))
 }
 

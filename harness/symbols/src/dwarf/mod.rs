@@ -249,13 +249,18 @@ pub(crate) struct RawFunction {
 pub(crate) struct Symbol {
     /// The linkage name, or the bare name if there is none.
     pub(crate) name: Box<str>,
+    /// The generic arguments behind the bare name, such as `<u64>`.
+    pub(crate) arguments: Option<Box<str>>,
     shown: OnceCell<Box<str>>,
 }
 
 impl Symbol {
-    fn new(name: &[u8]) -> Rc<Self> {
+    fn new(name: &[u8], bare: &[u8]) -> Rc<Self> {
+        let start = bare.iter().position(|byte| *byte == b'<');
+        let arguments = start.map(|start| String::from_utf8_lossy(&bare[start..]).into());
         Rc::new(Self {
             name: String::from_utf8_lossy(name).into(),
+            arguments: arguments.filter(|_| start != Some(0)),
             shown: OnceCell::new(),
         })
     }

@@ -106,8 +106,9 @@ impl<'f, 'a> Names<'f, 'a> {
         }
         let text: Option<Reader<'a>> = linkage.or(bare);
         if let Some(text) = text {
-            file.budget.spend(text.len())?;
-            return Ok(Some(Symbol::new(text.slice())));
+            let bare = bare.unwrap_or_default();
+            file.budget.spend(text.len().saturating_add(bare.len()))?;
+            return Ok(Some(Symbol::new(text.slice(), bare.slice())));
         }
         let Some(steps) = steps.checked_sub(1) else {
             return Ok(None);
