@@ -38,6 +38,7 @@ pub mod flamegraph;
 pub mod fold;
 mod frame;
 pub mod growth;
+pub mod holders;
 pub mod judge;
 pub mod ladder;
 pub mod layout;

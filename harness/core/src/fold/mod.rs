@@ -35,6 +35,7 @@ pub(crate) use qualify::{crate_of, package_of_file, version_of_file};
 
 use serde::{Deserialize, Serialize};
 
+use crate::holders;
 use crate::{Avma, FoldedStack, Frame, Lacks, SourceFrame, SymbolTable};
 use classify::Kind;
 
@@ -177,6 +178,19 @@ impl Folder {
                 frames,
             },
         }
+    }
+
+    /// Returns what the objects of a stack are, such as `HashMap<u64, Arc<Session>>`. `None` if its
+    /// functions do not tell. `table` is the one that this was made from.
+    pub fn container(&self, table: &SymbolTable, stack: &[Avma]) -> Option<String> {
+        let functions = stack.iter().flat_map(|address| {
+            let named = self.frames.get(address).map_or(&[][..], Vec::as_slice);
+            let arguments = table.get(*address).iter();
+            let arguments = arguments.map(|source| source.arguments.as_deref());
+            let names = named.iter().map(|(frame, _)| frame.function.as_str());
+            names.zip(arguments)
+        });
+        holders::types::container(functions)
     }
 }
 

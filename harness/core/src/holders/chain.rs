@@ -1,0 +1,298 @@
+//! From accused objects up to a root: groups of holders, one level after the other.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::graph::{Graph, Reach};
+use super::{Object, Root};
+
+/// The most levels that are followed.
+const MAX_LEVELS: usize = 8;
+
+/// The share of the accused that must be unreachable for all of them to count as lost, and that a
+/// group must hold to be a holder: more than stale words ever do.
+const MOST: f64 = 0.5;
+
+/// Who holds a group of objects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// How many objects were asked about.
+    pub asked: u64,
+    /// The holders, from the objects upward.
+    pub links: Vec<Link>,
+    /// What is above the last of them.
+    pub end: End,
+    /// How many of the objects are allocations of an `Arc` or `Rc` whose strong count is zero, by
+    /// their first two words. Only the caller knows whether they are such allocations.
+    pub weak: u64,
+}
+
+/// One level of holders.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// What holds the objects of the level below.
+    pub holder: Holder,
+    /// How many objects of the level below this one holds itself. The others hold each other.
+    pub holds: u64,
+    /// How many objects the level below has.
+    pub of: u64,
+    /// How many objects or roots the holder is.
+    pub count: u64,
+    /// The bytes of these objects.
+    pub bytes: u64,
+    /// The number of the word in each holder, if it is the same in nearly all of them.
+    pub at: Option<u32>,
+}
+
+/// What a link is. Of two that hold as much, the smaller one is named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Holder {
+    /// A root.
+    Root(Root),
+    /// Objects of a group.
+    Objects(u32),
+}
+
+/// How a chain ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// At a root, which is the last link.
+    Root,
+    /// Nothing points to what is last.
+    Lost {
+        /// How many of the objects that were asked about nothing leads to.
+        of_asked: u64,
+    },
+    /// What is last is only held by what it holds itself.
+    Cycle {
+        /// How many of the objects that were asked about are held by nothing but cycles.
+        of_asked: u64,
+        /// The group, and the word in its objects, that points back to another group.
+        from: (u32, u32),
+        /// The group that it points to.
+        to: u32,
+    },
+    /// Only stacks of threads lead there, by words that may be stale.
+    Unsure {
+        /// How many of the objects that were asked about only stacks lead to.
+        of_asked: u64,
+    },
+    /// There are more levels.
+    Deeper,
+}
+
+/// Who may hold the objects of one level.
+#[derive(Debug, Default)]
+struct Candidate {
+    /// How the best of them is reached.
+    reach: Option<Reach>,
+    holds: BTreeSet<usize>,
+    holders: BTreeSet<usize>,
+    /// How many references are at each word.
+    at: BTreeMap<u32, u64>,
+}
+
+impl Graph {
+    /// Finds who holds these objects, which are given by their numbers.
+    pub fn held(&self, accused: &[usize]) -> Held {
+        let mut seen = vec![false; self.objects.len()];
+        let mut level: BTreeSet<usize> = BTreeSet::new();
+        for &object in accused {
+            if let Some(seen) = seen.get_mut(object) {
+                *seen = true;
+                level.insert(object);
+            }
+        }
+        let asked: Vec<usize> = level.iter().copied().collect();
+        let weak = |object: &&usize| {
+            let [strong, weak] = self.first_words(**object);
+            strong == 0 && weak > 0 && weak < 1 << 32
+        };
+        let mut held = Held {
+            asked: asked.len() as u64,
+            weak: asked.iter().filter(weak).count() as u64,
+            links: Vec::new(),
+            end: End::Deeper,
+        };
+        let reach = self.reached(&vec![false; self.objects.len()]);
+        let with = |wanted: Reach| {
+            let with = asked.iter().filter(|one| reach[**one] == wanted);
+            with.count() as u64
+        };
+        let is_most = |count: u64| count as f64 > MOST * asked.len() as f64;
+        // What the objects are that the chain is made of. Stale words make a few of the others
+        // reachable, or a few of these unreachable.
+        let wanted = [Reach::Certain, Reach::Stack, Reach::Not];
+        let wanted = wanted.into_iter().find(|one| is_most(with(*one)));
+        let wanted = wanted.unwrap_or(match with(Reach::Certain) {
+            0 => Reach::Stack,
+            _ => Reach::Certain,
+        });
+        level.retain(|object| reach[*object] == wanted);
+        while !level.is_empty() && held.links.len() < MAX_LEVELS {
+            let Some((holder, candidate)) = self.best(&level, &seen, wanted) else {
+                let of_these = asked.iter().copied();
+                let of_these = of_these.filter(|one| reach[*one] == wanted);
+                held.end = self.end(&of_these.collect::<Vec<usize>>(), &seen, wanted);
+                return held;
+            };
+            let (count, objects) = match holder {
+                Holder::Objects(_) => (candidate.holders.len(), candidate.holders),
+                Holder::Root(_) => (candidate.holders.len(), BTreeSet::new()),
+            };
+            let bytes = objects.iter().map(|one| self.objects[*one].bytes);
+            let references: u64 = candidate.at.values().sum();
+            let at = candidate.at.iter().max_by_key(|(_, count)| **count);
+            let at = at.filter(|(_, count)| **count * 10 >= references * 9);
+            held.links.push(Link {
+                holder,
+                holds: candidate.holds.len() as u64,
+                of: level.len() as u64,
+                count: count as u64,
+                bytes: bytes.sum(),
+                at: at.map(|(at, _)| *at),
+            });
+            if objects.is_empty() {
+                let is_sure = |link: &Link| link.holds * 2 >= link.of;
+                held.end = match wanted == Reach::Stack && !held.links.iter().all(is_sure) {
+                    true => End::Unsure {
+                        of_asked: with(Reach::Stack),
+                    },
+                    false => End::Root,
+                };
+                return held;
+            }
+            for object in &objects {
+                seen[*object] = true;
+            }
+            level = objects;
+        }
+        held
+    }
+
+    /// Returns the group or the root that holds most of a level, from outside of what was seen.
+    fn best(
+        &self,
+        level: &BTreeSet<usize>,
+        seen: &[bool],
+        wanted: Reach,
+    ) -> Option<(Holder, Candidate)> {
+        let reach = self.reached(seen);
+        let mut candidates: BTreeMap<Holder, Candidate> = BTreeMap::new();
+        for &object in level {
+            for edge in self.references_to(object) {
+                let (holder, number, reached) = match edge.from.number() {
+                    Ok(number) if seen[number] || reach[number] > wanted => continue,
+                    Ok(number) => {
+                        let group = self.objects[number].group;
+                        (Holder::Objects(group), number, reach[number])
+                    }
+                    Err(number) => {
+                        let root = self.roots[number];
+                        let reached = match root.is_certain() {
+                            true => Reach::Certain,
+                            false => Reach::Stack,
+                        };
+                        (Holder::Root(root), number, reached)
+                    }
+                };
+                if reached > wanted {
+                    continue;
+                }
+                let candidate = candidates.entry(holder).or_default();
+                let best = candidate.reach.get_or_insert(reached);
+                *best = reached.min(*best);
+                candidate.holds.insert(object);
+                candidate.holders.insert(number);
+                *candidate.at.entry(edge.at).or_default() += 1;
+            }
+        }
+        candidates.into_iter().min_by(|(_, a), (_, b)| {
+            let order = |one: &Candidate| (one.reach, Reverse(one.holds.len()), one.holders.len());
+            order(a).cmp(&order(b))
+        })
+    }
+
+    /// Tells apart what nothing points to, what is a cycle, and what only a stack points to.
+    fn end(&self, asked: &[usize], seen: &[bool], wanted: Reach) -> End {
+        if wanted != Reach::Not {
+            // Whatever is reached has something that points to it from outside, or is a root's.
+            return End::Deeper;
+        }
+        // Take away what nothing points to, again and again; what is left is in cycles, or held
+        // by them.
+        let mut pointed: Vec<usize> = vec![0; self.objects.len()];
+        let inside = (0..self.objects.len()).filter(|one| seen[*one]);
+        let inside: Vec<usize> = inside.collect();
+        for &object in &inside {
+            let sources = self.references_to(object).iter();
+            let sources = sources.filter_map(|edge| edge.from.number().ok());
+            let sources: BTreeSet<usize> = sources.filter(|one| seen[*one]).collect();
+            pointed[object] = sources.len();
+        }
+        let mut gone = vec![false; self.objects.len()];
+        let free = inside.iter().copied();
+        let mut free: Vec<usize> = free.filter(|one| pointed[*one] == 0).collect();
+        while let Some(object) = free.pop() {
+            gone[object] = true;
+            for to in self.out_of(object) {
+                if seen[to] && pointed[to] > 0 {
+                    pointed[to] -= 1;
+                    if pointed[to] == 0 {
+                        free.push(to);
+                    }
+                }
+            }
+        }
+        let lost = asked.iter().filter(|one| gone[**one]).count() as u64;
+        let cyclic = asked.len() as u64 - lost;
+        if lost >= cyclic {
+            return End::Lost { of_asked: lost };
+        }
+        // The reference that most objects of the cycles have.
+        let mut back: BTreeMap<(u32, u32, u32), BTreeSet<usize>> = BTreeMap::new();
+        for &object in inside.iter().filter(|one| !gone[**one]) {
+            for edge in self.references_to(object) {
+                if let Ok(from) = edge.from.number()
+                    && seen[from]
+                    && !gone[from]
+                    && self.is_around(from, object, seen)
+                {
+                    let Object { group, .. } = self.objects[from];
+                    let to = self.objects[object].group;
+                    back.entry((group, edge.at, to)).or_default().insert(from);
+                }
+            }
+        }
+        let most = back.iter().min_by_key(|(_, from)| Reverse(from.len()));
+        match most {
+            Some((&(from, at, to), _)) => End::Cycle {
+                of_asked: cyclic,
+                from: (from, at),
+                to,
+            },
+            None => End::Lost { of_asked: lost },
+        }
+    }
+
+    /// Returns whether a reference is part of a cycle of at most three objects, or may be one of a
+    /// longer cycle.
+    fn is_around(&self, from: usize, to: usize, seen: &[bool]) -> bool {
+        const NEAR: usize = 64;
+        let mut next = vec![to];
+        let mut visited = BTreeSet::from([to]);
+        while let Some(object) = next.pop() {
+            if object == from {
+                return true;
+            }
+            if visited.len() > NEAR {
+                return true;
+            }
+            next.extend(
+                self.out_of(object)
+                    .filter(|to| seen[*to] && visited.insert(*to)),
+            );
+        }
+        false
+    }
+}

@@ -1,0 +1,329 @@
+//! Names of containers and their elements, for people.
+//!
+//! Debug information has the generic arguments of every function. Those of the function that
+//! allocates say what a container has in it: `insert<u64, alloc::sync::Arc<app::Session,
+//! alloc::alloc::Global>, std::hash::random::RandomState, alloc::alloc::Global>`, a method of
+//! `HashMap`, fills a `HashMap<u64, Arc<Session>>`.
+
+use crate::fold::is_of_std;
+
+/// The most characters of a type that is shown.
+const MAX: usize = 80;
+
+/// Types of the standard library that allocate: the module and the name, what people call it, and
+/// how many arguments say what is in it.
+///
+/// Functions that are inlined have no type in their names in some builds, but always a module.
+const CONTAINERS: [(&str, &str, usize); 17] = [
+    ("alloc::boxed", "Box", 1),
+    ("alloc::collections::binary_heap", "BinaryHeap", 1),
+    ("alloc::collections::btree::map", "BTreeMap", 2),
+    ("alloc::collections::btree::set", "BTreeSet", 1),
+    ("alloc::collections::linked_list", "LinkedList", 1),
+    ("alloc::collections::vec_deque", "VecDeque", 1),
+    ("alloc::ffi::c_str", "CString", 0),
+    ("alloc::rc", "Rc", 1),
+    ("alloc::string", "String", 0),
+    ("alloc::sync", "Arc", 1),
+    ("alloc::vec", "Vec", 1),
+    ("hashbrown::map", "HashMap", 2),
+    ("hashbrown::raw", "RawTable", 1),
+    ("hashbrown::set", "HashSet", 1),
+    ("std::collections::hash::map", "HashMap", 2),
+    ("std::collections::hash::set", "HashSet", 1),
+    ("std::sync::mpmc", "channel", 1),
+];
+
+/// Returns what the objects of a stack are, such as `HashMap<u64, Arc<Session>>`. `None` if no
+/// function tells.
+///
+/// `functions` are those of the stack, leaf first: normalised names, and the generic arguments that
+/// debug information has.
+pub(crate) fn container<'a>(
+    functions: impl Iterator<Item = (&'a str, Option<&'a str>)>,
+) -> Option<String> {
+    let mut found = None;
+    for (function, arguments) in functions {
+        if !is_of_std(function) && !function.starts_with("hashbrown::") {
+            if function.contains("::") {
+                break;
+            }
+            // The allocator.
+            continue;
+        }
+        // The outermost one is what the program's own code calls.
+        let container = CONTAINERS.iter().find(|(module, name, _)| {
+            let inner = function.strip_prefix('<').unwrap_or(function);
+            let rest = inner.strip_prefix(module);
+            let rest = rest.and_then(|rest| rest.strip_prefix("::"));
+            let is_method = |rest: &str| {
+                rest.strip_prefix(name)
+                    .is_some_and(|rest| rest.starts_with("::") || rest.starts_with(" as "))
+            };
+            rest.is_some_and(|rest| is_method(rest) || !rest.contains("::"))
+        });
+        let Some((_, name, takes)) = container else {
+            continue;
+        };
+        let arguments = arguments.map(split).unwrap_or_default();
+        found = Some(match arguments.get(..*takes) {
+            Some([]) | None => (*name).to_owned(),
+            Some(some) => {
+                let some: Vec<String> = some.iter().map(|one| short(one)).collect();
+                format!("{name}<{}>", some.join(", "))
+            }
+        });
+    }
+    found.map(|name| cut(&name))
+}
+
+/// Returns where the bracket ends that is open at the start of a text.
+fn closing(text: &str) -> usize {
+    let mut depth = 1_usize;
+    let mut before = ' ';
+    for (at, c) in text.char_indices() {
+        match c {
+            '<' | '(' | '[' | '{' => depth += 1,
+            '>' if before == '-' => {}
+            '>' | ')' | ']' | '}' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return at;
+        }
+        before = c;
+    }
+    text.len()
+}
+
+/// Splits `<A, B<C, D>>` into `A` and `B<C, D>`.
+fn split(arguments: &str) -> Vec<&str> {
+    let inner = arguments.strip_prefix('<').unwrap_or(arguments);
+    let inner = &inner[..closing(inner)];
+    parts(inner)
+}
+
+/// Splits at the commas that are in no bracket.
+fn parts(text: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let mut end = rest.len();
+        let mut skip = 0;
+        let mut before = ' ';
+        for (at, c) in rest.char_indices() {
+            match c {
+                _ if at < skip => {}
+                '<' | '(' | '[' | '{' => skip = at + 1 + closing(&rest[at + 1..]) + 1,
+                '>' if before == '-' => {}
+                ',' => {
+                    end = at;
+                    break;
+                }
+                _ => {}
+            }
+            before = c;
+        }
+        parts.push(rest[..end].trim());
+        rest = rest.get(end + 1..).unwrap_or_default();
+    }
+    parts
+}
+
+/// Types that are there by default, and that nobody writes.
+const DEFAULTS: [&str; 4] = ["Global", "RandomState", "System", "BuildHasherDefault"];
+
+/// Returns a type without the paths of its parts, and without arguments that have their defaults:
+/// `Arc<Session>`.
+pub(crate) fn short(name: &str) -> String {
+    let mut out = String::new();
+    let mut word = String::new();
+    let mut rest = name;
+    while let Some(c) = rest.chars().next() {
+        match c {
+            '<' | '(' | '[' | '{' => {
+                let inside = &rest[1..];
+                let end = closing(inside);
+                let (inside, after) = (&inside[..end], inside.get(end + 1..).unwrap_or_default());
+                match c {
+                    '{' => word.push_str(&kind_of_closure(inside)),
+                    '<' => {
+                        out.push_str(&last(&word));
+                        word.clear();
+                        let kept: Vec<String> = parts(inside)
+                            .into_iter()
+                            .map(short)
+                            .filter(|part| {
+                                !DEFAULTS.contains(&part.split('<').next().unwrap_or(""))
+                            })
+                            .collect();
+                        if !kept.is_empty() {
+                            out.push_str(&format!("<{}>", kept.join(", ")));
+                        }
+                    }
+                    _ => {
+                        out.push_str(&last(&word));
+                        word.clear();
+                        let (open, close) = if c == '(' { ('(', ')') } else { ('[', ']') };
+                        let kept: Vec<String> = parts(inside).into_iter().map(short).collect();
+                        out.push_str(&format!("{open}{}{close}", kept.join(", ")));
+                    }
+                }
+                rest = after;
+            }
+            c if c.is_alphanumeric() || matches!(c, '_' | ':') => {
+                word.push(c);
+                rest = &rest[c.len_utf8()..];
+            }
+            c => {
+                out.push_str(&last(&word));
+                word.clear();
+                out.push(c);
+                rest = &rest[c.len_utf8()..];
+            }
+        }
+    }
+    out.push_str(&last(&word));
+    out
+}
+
+/// Returns the last part of a path; of what a function contains, the function's name too.
+fn last(path: &str) -> String {
+    let segments: Vec<&str> = path.split("::").filter(|one| !one.is_empty()).collect();
+    match segments.as_slice() {
+        [.., function, inner] if inner.starts_with("a ") => format!("{inner} of {function}"),
+        [.., last] => (*last).to_owned(),
+        [] => String::new(),
+    }
+}
+
+/// Returns what the compiler's name for something without a name means.
+fn kind_of_closure(inside: &str) -> String {
+    let kind = inside.split(['#', ' ']).next().unwrap_or(inside);
+    match kind {
+        "closure_env" | "closure" => "a closure".to_owned(),
+        "async_block_env" | "async_block" => "a future".to_owned(),
+        "async_fn_env" | "async_fn" => "a future".to_owned(),
+        "async_closure_env" | "async_closure" => "a future".to_owned(),
+        other => format!("{{{other}}}"),
+    }
+}
+
+/// Cuts a name that is too long to be read.
+fn cut(name: &str) -> String {
+    match name.char_indices().nth(MAX) {
+        Some((at, _)) => format!("{}…", &name[..at]),
+        None => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_are_shown_without_paths_and_defaults() {
+        for (name, expected) in [
+            ("u64", "u64"),
+            ("&str", "&str"),
+            ("&mut [u8]", "&mut [u8]"),
+            (
+                "alloc::sync::Arc<app::Session, alloc::alloc::Global>",
+                "Arc<Session>",
+            ),
+            (
+                "(u64, alloc::sync::Arc<app::Session, alloc::alloc::Global>)",
+                "(u64, Arc<Session>)",
+            ),
+            (
+                "std::collections::hash::map::HashMap<alloc::string::String, [u8; 4], \
+                 std::hash::random::RandomState, alloc::alloc::Global>",
+                "HashMap<String, [u8; 4]>",
+            ),
+            (
+                "alloc::boxed::Box<dyn core::ops::function::FnMut<(u64), Output=()> + \
+                 core::marker::Send, alloc::alloc::Global>",
+                "Box<dyn FnMut<(u64), Output=()> + Send>",
+            ),
+            ("fn(&u8) -> app::Id", "fn(&u8) -> Id"),
+            ("app::open::{closure_env#0}", "a closure of open"),
+            ("app::serve::{async_fn_env#0}", "a future of serve"),
+            (
+                "app::serve::{async_block_env#1}<app::Io>",
+                "a future of serve<Io>",
+            ),
+            ("core::option::Option<app::A<app::B>>", "Option<A<B>>"),
+            // What no compiler writes.
+            ("", ""),
+            ("<", ""),
+            ("a<b", "a<b>"),
+            (">>", ">>"),
+            ("{", "{}"),
+            ("é::ü<ö>", "ü<ö>"),
+        ] {
+            assert_eq!(short(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn containers_are_told_by_what_allocates() {
+        let arguments = "<u64, alloc::sync::Arc<app::Session, alloc::alloc::Global>, S, G>";
+        for (functions, expected) in [
+            (
+                vec![
+                    ("malloc", None),
+                    ("alloc::alloc::alloc", None),
+                    (
+                        "hashbrown::raw::RawTable::reserve_rehash",
+                        Some("<(u64, Arc), G>"),
+                    ),
+                    ("hashbrown::map::HashMap::insert", Some(arguments)),
+                    (
+                        "std::collections::hash::map::HashMap::insert",
+                        Some(arguments),
+                    ),
+                    ("app::App::open", None),
+                    ("alloc::vec::Vec::push", Some("<u8>")),
+                ],
+                Some("HashMap<u64, Arc<Session>>"),
+            ),
+            // Another version of hashbrown, of a crate that has a table of its own.
+            (
+                vec![
+                    ("hashbrown::raw::RawTable::resize", Some("<(u64, u8), G>")),
+                    ("dashmap::DashMap::insert", Some(arguments)),
+                ],
+                Some("RawTable<(u64, u8)>"),
+            ),
+            // Inlined, with line tables alone: a module, and no type.
+            (
+                vec![("alloc::vec::push", Some("<app::Entry>")), ("app::f", None)],
+                Some("Vec<Entry>"),
+            ),
+            (
+                vec![("alloc::vec::Vec::push", None), ("app::f", None)],
+                Some("Vec"),
+            ),
+            (
+                vec![("<alloc::string::String as core::convert::From>::from", None)],
+                Some("String"),
+            ),
+            (
+                vec![("alloc::sync::Arc::new", Some("<app::A>"))],
+                Some("Arc<A>"),
+            ),
+            (vec![("xmlNewNode", None), ("app::f", None)], None),
+            (vec![], None),
+        ] {
+            let found = container(functions.iter().copied());
+            assert_eq!(found.as_deref(), expected, "{functions:?}");
+        }
+    }
+
+    #[test]
+    fn long_types_are_cut() {
+        let long = format!("<{}>", "x".repeat(200));
+        let found = container([("alloc::vec::Vec::push", Some(long.as_str()))].into_iter());
+        assert_eq!(found.unwrap().chars().count(), MAX + 1);
+    }
+}
