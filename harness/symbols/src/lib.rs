@@ -78,6 +78,7 @@ mod source;
 mod symbol_index;
 mod symbolize;
 mod sysroot;
+mod variables;
 
 pub use build_id::BuildId;
 pub use bytes::ReadError;
@@ -85,3 +86,4 @@ pub use image::build_id;
 pub use mapping::MappedFile;
 pub use source::source_files;
 pub use symbolize::{Options, build_ids, symbolize};
+pub use variables::Variables;
