@@ -64,7 +64,12 @@ pub fn asked() -> Option<Asked> {
     let Some(mut ladder) = Arguments::parse(words).and_then(begin) else {
         sys::exit_now(MISUNDERSTOOD);
     };
-    match unprofiled(|| ladder.channel.command()) {
+    let mut command = unprofiled(|| ladder.channel.command());
+    if let Some(Command::Objects) = command {
+        ladder.keep_objects();
+        command = unprofiled(|| ladder.channel.command());
+    }
+    match command {
         Some(Command::List) => Some(Asked::List(List(ladder))),
         Some(Command::SetUp(scenario)) => Some(Asked::Measure(Measure { scenario, ladder })),
         _ => sys::exit_now(0),
@@ -141,6 +146,7 @@ fn greet(
     if let Err(reason) = installed {
         say("unwinder-reason", &reason)?;
     }
+    say("objects", &true)?;
     say("target", &env!("PLIMSOLL_TARGET"))?;
     say("toolchain", &env!("PLIMSOLL_TOOLCHAIN"))?;
     channel.answer(format_args!("ready"))

@@ -2,8 +2,12 @@
 
 use std::ffi::CString;
 use std::fmt::{self, Write as _};
+use std::fs::File;
 use std::io::{self, Read, Write as _};
+use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
+
+use crate::sys;
 
 /// The longest line, in bytes: a word and a path.
 pub(crate) const MAX_LINE: usize = 8 << 10;
@@ -21,6 +25,10 @@ pub(crate) enum Command {
     Profile(bool),
     /// Dump the heap to a file.
     Dump(CString),
+    /// Keep a table of the objects that are alive.
+    Objects,
+    /// Stop all threads for ever, and let the front read this process's memory.
+    Stop,
     /// Drop the workload, and exit.
     End,
 }
@@ -34,6 +42,8 @@ impl Command {
             "run" => rest.parse().ok().map(Command::Run),
             "profile" => Some(Command::Profile(rest == "on")),
             "dump" => CString::new(rest).ok().map(Command::Dump),
+            "objects" => Some(Command::Objects),
+            "stop" => Some(Command::Stop),
             "end" => Some(Command::End),
             _ => None,
         }
@@ -75,6 +85,27 @@ impl Channel {
     /// Writes an answer, as one line. Control characters become spaces, and a line that is too
     /// long is cut.
     pub(crate) fn answer(&mut self, answer: fmt::Arguments<'_>) -> io::Result<()> {
+        self.stream.write_all(Line::of(answer).bytes())
+    }
+
+    /// Writes an answer, and sends an open file with it.
+    pub(crate) fn answer_with(
+        &mut self,
+        answer: fmt::Arguments<'_>,
+        file: &File,
+    ) -> io::Result<()> {
+        let line = Line::of(answer);
+        sys::send_with_file(self.stream.as_raw_fd(), line.bytes(), file.as_raw_fd())
+    }
+}
+
+struct Line {
+    bytes: [u8; MAX_LINE],
+    length: usize,
+}
+
+impl Line {
+    fn of(answer: fmt::Arguments<'_>) -> Line {
         let mut line = Line {
             bytes: [0; MAX_LINE],
             length: 0,
@@ -82,13 +113,13 @@ impl Channel {
         // The only error is a full line; the line is cut then.
         let _ = line.write_fmt(answer);
         line.bytes[line.length] = b'\n';
-        self.stream.write_all(&line.bytes[..=line.length])
+        line
     }
-}
 
-struct Line {
-    bytes: [u8; MAX_LINE],
-    length: usize,
+    /// Returns the line, with its newline.
+    fn bytes(&self) -> &[u8] {
+        &self.bytes[..=self.length]
+    }
 }
 
 impl fmt::Write for Line {

@@ -130,6 +130,28 @@ pub(crate) fn unprofiled<T>(something: impl FnOnce() -> T) -> T {
     answer
 }
 
+/// `prof_sample_hook_t` of jemalloc's prof_hook.h: the object, the bytes that were asked for, its
+/// stack, and the object's bytes.
+pub(crate) type SampleHook =
+    unsafe extern "C" fn(*const c_void, usize, *mut *mut c_void, c_uint, usize);
+
+/// `prof_sample_free_hook_t` of jemalloc's prof_hook.h: the object, and its bytes.
+pub(crate) type SampleFreeHook = unsafe extern "C" fn(*const c_void, usize);
+
+/// Makes the profiler call functions for each object that it samples, and for each of these that is
+/// freed.
+pub(crate) fn set_prof_sample_hooks(
+    sampled: SampleHook,
+    freed: SampleFreeHook,
+) -> Result<(), Error> {
+    // SAFETY: since 5.3.1, ctl.c takes a function pointer of this type under this name; the
+    // function lives as long as the program. Objects that are freed first are in no table, which
+    // the hook allows.
+    unsafe { raw::write(b"experimental.hooks.prof_sample_free\0", freed) }?;
+    // SAFETY: likewise.
+    unsafe { raw::write(b"experimental.hooks.prof_sample\0", sampled) }
+}
+
 /// `prof_backtrace_hook_t` of jemalloc's prof_hook.h.
 pub(crate) type BacktraceHook = unsafe extern "C" fn(*mut *mut c_void, *mut c_uint, c_uint);
 

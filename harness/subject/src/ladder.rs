@@ -1,15 +1,46 @@
 //! The subject's side of the ladder: iterations and dumps, as the front asks for them.
 
 use std::any::Any;
-use std::fmt;
+use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::{fmt, io, ptr};
 
 use crate::canary::{self, Canary};
 use crate::channel::{Channel, Command};
 use crate::jemalloc::unprofiled;
 use crate::sys::{self, Progress};
 use crate::threads::Threads;
-use crate::{jemalloc, messages, unwind};
+use crate::{jemalloc, messages, objects, stop, unwind};
+
+/// Where the front finds what it needs in the memory of the stopped process.
+struct Stopped {
+    table: objects::Place,
+    threads: stop::Place,
+    thread_local_bytes: u64,
+}
+
+impl fmt::Display for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Stopped {
+            table,
+            threads,
+            thread_local_bytes,
+        } = self;
+        write!(
+            f,
+            "stopped {} {} {} {} {} {} {} {} {} {thread_local_bytes}",
+            table.objects,
+            objects::Place::OBJECTS,
+            table.words,
+            table.taken,
+            table.left_out,
+            threads.address,
+            threads.threads,
+            threads.bytes_of_each,
+            threads.running,
+        )
+    }
+}
 
 /// The status of a process whose workload failed: that of a panic.
 const FAILED: i32 = 101;
@@ -61,8 +92,9 @@ impl Ladder {
                     self.answer_done();
                 }
                 Command::Dump(path) => self.dump(&path),
+                Command::Stop => self.stop(ptr::from_ref(&iteration).addr() as u64),
                 Command::End => return,
-                Command::List | Command::SetUp(_) => break,
+                Command::List | Command::SetUp(_) | Command::Objects => break,
             }
         }
         // The front is gone, or is none.
@@ -83,6 +115,7 @@ impl Ladder {
                 }
                 self.done += 1;
                 self.progress.set(self.done);
+                objects::set_iteration(self.done);
             }
             Ok(())
         }));
@@ -108,6 +141,36 @@ impl Ladder {
         self.answer(format_args!(
             "dumped {allocated} {threads} {active} {metadata} {resident} {mapped} {walks}"
         ));
+    }
+
+    /// Keeps a table of the objects that are alive, and answers.
+    pub(crate) fn keep_objects(&mut self) {
+        match unprofiled(objects::keep) {
+            Ok(()) => self.answer_done(),
+            Err(reason) => self.answer(format_args!("unable {reason}")),
+        }
+    }
+
+    /// Stops all other threads, and answers with the process's memory. `frame` is the address from
+    /// which on this thread's stack is the workload's.
+    fn stop(&mut self, frame: u64) {
+        let answer = |ladder: &mut Ladder| {
+            let memory = unprofiled(|| File::open("/proc/self/mem"))?;
+            let table = objects::place().ok_or(io::ErrorKind::NotFound)?;
+            let thread_local_bytes = sys::thread_local_bytes();
+            // From here on, another thread may have a lock of the allocator and never give it back.
+            let answer = Stopped {
+                table,
+                threads: stop::stop_all(frame)?,
+                thread_local_bytes,
+            };
+            ladder
+                .channel
+                .answer_with(format_args!("{answer}"), &memory)
+        };
+        if let Err(error) = answer(self) {
+            self.answer(format_args!("unable {error}"));
+        }
     }
 
     fn answer_done(&mut self) {

@@ -45,6 +45,10 @@ mod ladder;
 #[cfg(plimsoll_supported)]
 mod messages;
 #[cfg(plimsoll_supported)]
+mod objects;
+#[cfg(plimsoll_supported)]
+mod stop;
+#[cfg(plimsoll_supported)]
 mod sys;
 #[cfg(plimsoll_supported)]
 mod threads;

@@ -133,3 +133,174 @@ impl Progress {
         self.strays.fetch_add(1, Ordering::Relaxed);
     }
 }
+
+/// Reserves memory that is zero. Only the pages that are written to are there.
+pub(crate) fn reserve(bytes: usize) -> io::Result<*mut libc::c_void> {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: mmap(2) without a wished address places the mapping where nothing else is.
+    let address = unsafe { libc::mmap(ptr::null_mut(), bytes, access, kind, -1, 0) };
+    match address == libc::MAP_FAILED {
+        true => Err(io::Error::last_os_error()),
+        false => Ok(address),
+    }
+}
+
+/// Returns the ID of this thread.
+pub(crate) fn thread_id() -> u64 {
+    // SAFETY: gettid(2) always succeeds.
+    u64::try_from(unsafe { libc::gettid() }).unwrap_or(0)
+}
+
+/// Returns the address of this thread's control block.
+pub(crate) fn thread_pointer() -> u64 {
+    let pointer: u64;
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: by the ABI, the first word of the control block is its own address.
+    unsafe {
+        std::arch::asm!("mov {}, fs:0", out(reg) pointer, options(nostack, readonly, preserves_flags));
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: the register can be read by any program.
+    unsafe {
+        std::arch::asm!("mrs {}, tpidr_el0", out(reg) pointer, options(nostack, nomem, preserves_flags));
+    }
+    pointer
+}
+
+/// Opens a folder.
+pub(crate) fn open_folder(path: &std::ffi::CStr) -> io::Result<OwnedFd> {
+    let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
+    // SAFETY: open(2) reads a string that ends with a zero.
+    let descriptor = checked(unsafe { libc::open(path.as_ptr(), flags) })?;
+    // SAFETY: `open` has just made it, and nothing else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+}
+
+/// Calls a function with the name of each entry of a folder that is a number. Does not allocate.
+pub(crate) fn each_number(folder: &OwnedFd, mut number: impl FnMut(u64)) -> io::Result<()> {
+    /// Bytes of an entry before its name: its inode, its offset, its length and its type.
+    const HEAD: usize = 8 + 8 + 2 + 1;
+    let mut buffer = [0_u64; 512];
+    let bytes = size_of_val(&buffer);
+    let descriptor = folder.as_raw_fd();
+    // SAFETY: lseek(2) takes three numbers.
+    unsafe { libc::lseek(descriptor, 0, libc::SEEK_SET) };
+    loop {
+        // SAFETY: getdents64(2) writes at most as many bytes to the buffer as it has.
+        let read =
+            unsafe { libc::syscall(libc::SYS_getdents64, descriptor, buffer.as_mut_ptr(), bytes) };
+        let Ok(read) = usize::try_from(read) else {
+            return Err(io::Error::last_os_error());
+        };
+        if read == 0 {
+            return Ok(());
+        }
+        // SAFETY: the buffer has that many bytes, and any bits are valid bytes.
+        let mut rest = unsafe { std::slice::from_raw_parts(buffer.as_ptr().cast::<u8>(), read) };
+        while let Some(length) = rest.get(16..18) {
+            let length = usize::from(u16::from_ne_bytes([length[0], length[1]]));
+            let entry = rest.get(HEAD..length).unwrap_or_default();
+            let name = entry.split(|byte| *byte == 0).next().unwrap_or_default();
+            let name = std::str::from_utf8(name).unwrap_or_default();
+            if let Ok(name) = name.parse() {
+                number(name);
+            }
+            rest = rest.get(length.max(HEAD)..).unwrap_or_default();
+        }
+    }
+}
+
+/// A function that handles a signal, with `SA_SIGINFO`.
+pub(crate) type Handler = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
+
+/// Has a function handle a signal, with all other signals blocked, on the thread's alternative
+/// stack if it has one.
+pub(crate) fn on_signal(signal: libc::c_int, handler: Handler) -> io::Result<()> {
+    // SAFETY: all zeros is a valid `sigaction`.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = handler as usize;
+    action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+    // SAFETY: sigfillset(3) writes to the set, which lives across the call.
+    unsafe { libc::sigfillset(&raw mut action.sa_mask) };
+    // SAFETY: sigaction(2) reads the structure, which lives across the call; the function lives as
+    // long as the process.
+    let answer = unsafe { libc::sigaction(signal, &raw const action, ptr::null_mut()) };
+    checked(answer).map(|_| ())
+}
+
+/// Sends a signal to a thread of this process. A thread that is gone gets none.
+pub(crate) fn signal_thread(thread: u64, signal: libc::c_int) {
+    let process = std::process::id();
+    // SAFETY: tgkill(2) takes three numbers.
+    unsafe { libc::syscall(libc::SYS_tgkill, process, thread, signal) };
+}
+
+/// Waits until a signal comes that is not blocked.
+pub(crate) fn wait_for_signals() {
+    // SAFETY: pause(2) takes nothing.
+    unsafe { libc::pause() };
+}
+
+/// Sends a line and an open file over a socket.
+pub(crate) fn send_with_file(socket: RawFd, line: &[u8], file: RawFd) -> io::Result<()> {
+    let mut part = libc::iovec {
+        iov_base: line.as_ptr().cast_mut().cast(),
+        iov_len: line.len(),
+    };
+    // Aligned as a `cmsghdr` has to be, and large enough for one descriptor.
+    let mut control = [0_u64; 8];
+    // SAFETY: all zeros is a valid `msghdr`.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = &raw mut part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.as_mut_ptr().cast();
+    let bytes = u32::try_from(size_of::<RawFd>()).unwrap_or(4);
+    // SAFETY: cmsg(3): these compute sizes from a number.
+    let (space, length) = unsafe { (libc::CMSG_SPACE(bytes), libc::CMSG_LEN(bytes)) };
+    message.msg_controllen = space as usize;
+    // SAFETY: cmsg(3): the buffer is large enough for a header and a descriptor, so the first header
+    // is in it, and so is the data behind it.
+    unsafe {
+        let header = libc::CMSG_FIRSTHDR(&raw const message);
+        (*header).cmsg_level = libc::SOL_SOCKET;
+        (*header).cmsg_type = libc::SCM_RIGHTS;
+        (*header).cmsg_len = length as usize;
+        libc::CMSG_DATA(header)
+            .cast::<RawFd>()
+            .write_unaligned(file);
+    }
+    // SAFETY: sendmsg(2) reads the message, which lives across the call.
+    let sent = unsafe { libc::sendmsg(socket, &raw const message, 0) };
+    match usize::try_from(sent) {
+        Ok(sent) if sent == line.len() => Ok(()),
+        Ok(_) => Err(io::ErrorKind::WriteZero.into()),
+        Err(_) => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Returns the bytes of the thread-locals of each thread, of all files that are loaded.
+pub(crate) fn thread_local_bytes() -> u64 {
+    extern "C" fn add(
+        info: *mut libc::dl_phdr_info,
+        _: libc::size_t,
+        sum: *mut libc::c_void,
+    ) -> libc::c_int {
+        // SAFETY: dl_iterate_phdr(3) passes a valid structure, with an array of that many headers.
+        let headers = unsafe {
+            let info = &*info;
+            std::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum))
+        };
+        let of_threads = headers
+            .iter()
+            .filter(|header| header.p_type == libc::PT_TLS);
+        let bytes = of_threads.map(|header| header.p_memsz + header.p_align);
+        // SAFETY: the pointer is that of `sum` below.
+        unsafe { *sum.cast::<u64>() += bytes.sum::<u64>() };
+        0
+    }
+    let mut sum = 0_u64;
+    // SAFETY: dl_iterate_phdr(3) calls the function, and passes the pointer on.
+    unsafe { libc::dl_iterate_phdr(Some(add), (&raw mut sum).cast()) };
+    sum
+}

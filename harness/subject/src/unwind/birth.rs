@@ -17,6 +17,9 @@ const WORD: u64 = 0x1000;
 /// Number of generations that can be told apart.
 const GENERATIONS: u64 = 0x400;
 
+/// The word of the last generation.
+const LAST: u64 = WORD + GENERATIONS - 1;
+
 /// The word of the current generation; 0 outside a measurement, where stacks get no word.
 ///
 /// The hook reads it on any thread, without ordering. So an object that is allocated at the
@@ -32,7 +35,7 @@ pub(crate) fn begin() {
 /// one thread only.
 pub(crate) fn next_generation() {
     let next = BORN.load(Ordering::Relaxed) + 1;
-    BORN.store(next.min(WORD + GENERATIONS - 1), Ordering::Relaxed);
+    BORN.store(next.min(LAST), Ordering::Relaxed);
 }
 
 /// Returns the part of jemalloc's array that frames may use. So a stack that is cut keeps its
@@ -40,6 +43,14 @@ pub(crate) fn next_generation() {
 pub(super) fn without_word(frames: &mut [*mut c_void]) -> &mut [*mut c_void] {
     let most = frames.len().saturating_sub(1);
     &mut frames[..most]
+}
+
+/// Returns a stack without its word.
+pub(crate) fn without(stack: &[u64]) -> &[u64] {
+    match stack {
+        [frames @ .., WORD..=LAST] => frames,
+        stack => stack,
+    }
 }
 
 /// Writes the word behind the frames that were walked. Returns the new length.
