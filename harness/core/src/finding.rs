@@ -8,6 +8,7 @@ use crate::baseline::{Need, is_twice_the_need};
 use crate::blame::{Blame, Packages, SourceFiles};
 use crate::fold::{self, Trace};
 use crate::growth::Unit;
+use crate::holders::Holders;
 use crate::ladder::RUNGS_TO_RISE;
 use crate::outside::GrownMappings;
 use crate::required::required;
@@ -65,6 +66,10 @@ pub struct Finding {
     /// knows. Reports of older versions do not have this key.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub mappings: Vec<GrownMappings>,
+    /// Who holds its objects. `None` if that was not looked at, or could not be. Reports of older
+    /// versions do not have this key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub holders: Option<Holders>,
 }
 
 /// What is left of the objects that were born in one octave.

@@ -574,6 +574,7 @@ fn unused(allowance: &Allowance, expired: bool) -> Finding {
         levels: Vec::new(),
         survivors: Vec::new(),
         mappings: Vec::new(),
+        holders: None,
     }
 }
 

@@ -49,6 +49,22 @@ pub struct Permissions {
 const DELETED: &str = " (deleted)";
 
 impl Maps {
+    /// Reads the text of `/proc/PID/maps`.
+    pub fn parse(text: &[u8]) -> Maps {
+        let mut maps = Maps::default();
+        for line in text.split(|byte| *byte == b'\n') {
+            match Mapping::parse(line) {
+                Some(mapping) => maps.mappings.push(mapping),
+                None if line.is_empty() => {}
+                None => {
+                    let line = String::from_utf8_lossy(line).into_owned();
+                    maps.unreadable.push(line);
+                }
+            }
+        }
+        maps
+    }
+
     /// Returns the mapping of an address. This is a linear search; build an index for many
     /// addresses.
     pub fn find(&self, address: u64) -> Option<&Mapping> {

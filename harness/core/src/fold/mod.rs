@@ -35,7 +35,7 @@ pub(crate) use qualify::{crate_of, package_of_file, version_of_file};
 
 use serde::{Deserialize, Serialize};
 
-use crate::holders;
+use crate::holders::{self, Contents};
 use crate::{Avma, FoldedStack, Frame, Lacks, SourceFrame, SymbolTable};
 use classify::Kind;
 
@@ -182,14 +182,20 @@ impl Folder {
 
     /// Returns what the objects of a stack are, such as `HashMap<u64, Arc<Session>>`. `None` if its
     /// functions do not tell. `table` is the one that this was made from.
-    pub fn container(&self, table: &SymbolTable, stack: &[Avma]) -> Option<String> {
+    pub fn container(&self, table: &SymbolTable, stack: &[Avma]) -> Option<Contents> {
         let functions = stack.iter().flat_map(|address| {
             let named = self.frames.get(address).map_or(&[][..], Vec::as_slice);
-            let arguments = table.get(*address).iter();
-            let arguments = arguments.map(|source| source.arguments.as_deref());
-            let names = named.iter().map(|(frame, _)| frame.function.as_str());
-            names.zip(arguments)
+            named.iter().zip(table.get(*address))
         });
+        let kinds = functions.clone().map(|((_, kind), _)| *kind);
+        let is_hashbrown = |kind: &Kind| *kind == Kind::Hashbrown;
+        let end = leaf_end(kinds.clone());
+        let end = end + kinds.skip(end).take_while(is_hashbrown).count();
+        let of_library = functions
+            .take(end)
+            .filter(|((_, kind), _)| matches!(kind, Kind::Std | Kind::Hashbrown));
+        let functions = of_library
+            .map(|((frame, _), source)| (frame.function.as_str(), source.arguments.as_deref()));
         holders::types::container(functions)
     }
 }

@@ -19,11 +19,14 @@
 mod chain;
 mod graph;
 mod scan;
+mod told;
 pub(crate) mod types;
 
 pub use self::chain::{End, Held, Holder, Link};
 pub use self::graph::Graph;
 pub use self::scan::Scan;
+pub use self::told::{BackReference, ChainEnd, HolderLink, Holders, LinkKind, MAX_LINKS};
+pub use self::types::Contents;
 
 /// An object that is alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,12 +55,15 @@ pub enum Root {
     Mapped,
     /// The stack of a thread, by the rank of the thread's name. It may have stale words.
     Stack(u32),
+    /// A word among the thread-locals of a thread, by the rank of the thread's name, that belongs to
+    /// none that is known. It may be between them.
+    Unnamed(u32),
 }
 
 impl Root {
     /// Returns whether its words are in use for certain.
     pub fn is_certain(self) -> bool {
-        !matches!(self, Root::Stack(_))
+        !matches!(self, Root::Stack(_) | Root::Unnamed(_))
     }
 }
 

@@ -94,7 +94,7 @@ impl Scan {
             *first = [words.next().unwrap_or(0), words.next().unwrap_or(0)];
         }
         let source = Source::object(number);
-        self.words(bytes, |at, to| Edge {
+        self.references(bytes, |at, to| Edge {
             from: source,
             // No object is so large that its words have no number.
             at: u32::try_from((offset + at) / 8).unwrap_or(u32::MAX),
@@ -102,25 +102,15 @@ impl Scan {
         });
     }
 
-    /// Reads memory outside the objects, which begins at the given address. `root` says what each
-    /// word belongs to; `None` means that it does not count.
-    pub fn root(&mut self, start: u64, bytes: &[u8], mut root: impl FnMut(u64) -> Option<Root>) {
-        let mut found = Vec::new();
-        self.words(bytes, |at, to| {
-            found.push((at, to));
-            Edge {
-                from: Source::root(0),
-                at: 0,
-                to,
+    /// Reads memory outside the objects, and calls a function with each word that is the address of
+    /// something in one, and with the word's offset. [`Scan::word`] adds it, once its root is known.
+    pub fn each(&mut self, bytes: &[u8], mut word: impl FnMut(u64, u64)) {
+        let (low, span) = (self.low, self.span);
+        self.read += bytes.len() as u64;
+        for (value, at) in words(bytes).zip((0..).step_by(8)) {
+            if value.wrapping_sub(low) < span && self.find(value).is_some() {
+                word(at, value);
             }
-        });
-        self.edges
-            .truncate(self.edges.len().saturating_sub(found.len()));
-        for (at, to) in found {
-            let Some(root) = root(start + at) else {
-                continue;
-            };
-            self.root_word(root, to);
         }
     }
 
@@ -142,8 +132,8 @@ impl Scan {
         Graph::new(self.objects, self.first_words, self.roots, self.edges)
     }
 
-    /// Calls `edge` for each word that points to an object, with the word's offset.
-    fn words(&mut self, bytes: &[u8], mut edge: impl FnMut(u64, u32) -> Edge) {
+    /// Adds an edge for each word that points to an object. `edge` takes the word's offset.
+    fn references(&mut self, bytes: &[u8], edge: impl Fn(u64, u32) -> Edge) {
         /// Words that are looked at together: nearly always, none of them is an address.
         const TOGETHER: usize = 8;
         self.read += bytes.len() as u64;

@@ -78,7 +78,11 @@ impl Heap {
             let to = self.objects[to].0 + 16;
             match self.objects.get(from) {
                 Some((from, _)) => memory.entry(*from).or_default().push(to),
-                None => scan.root(0x1000, &to.to_ne_bytes(), |_| Some(Heap::root(from))),
+                None => {
+                    let mut found = None;
+                    scan.each(&to.to_ne_bytes(), |_, word| found = Some(word));
+                    scan.word(Heap::root(from), found.unwrap());
+                }
             }
         }
         for (number, object) in scan.objects().to_vec().into_iter().enumerate() {

@@ -5,8 +5,6 @@
 //! alloc::alloc::Global>, std::hash::random::RandomState, alloc::alloc::Global>`, a method of
 //! `HashMap`, fills a `HashMap<u64, Arc<Session>>`.
 
-use crate::fold::is_of_std;
-
 /// The most characters of a type that is shown.
 const MAX: usize = 80;
 
@@ -37,20 +35,13 @@ const CONTAINERS: [(&str, &str, usize); 17] = [
 /// Returns what the objects of a stack are, such as `HashMap<u64, Arc<Session>>`. `None` if no
 /// function tells.
 ///
-/// `functions` are those of the stack, leaf first: normalised names, and the generic arguments that
-/// debug information has.
+/// `functions` are those of the standard library nearest the leaf, leaf first: normalised names, and
+/// the generic arguments that debug information has.
 pub(crate) fn container<'a>(
     functions: impl Iterator<Item = (&'a str, Option<&'a str>)>,
-) -> Option<String> {
+) -> Option<Contents> {
     let mut found = None;
     for (function, arguments) in functions {
-        if !is_of_std(function) && !function.starts_with("hashbrown::") {
-            if function.contains("::") {
-                break;
-            }
-            // The allocator.
-            continue;
-        }
         // The outermost one is what the program's own code calls.
         let container = CONTAINERS.iter().find(|(module, name, _)| {
             let inner = function.strip_prefix('<').unwrap_or(function);
@@ -65,6 +56,9 @@ pub(crate) fn container<'a>(
         let Some((_, name, takes)) = container else {
             continue;
         };
+        if let Some(future) = arguments.and_then(future_of_task) {
+            return Some(Contents::Task(cut(&future)));
+        }
         let arguments = arguments.map(split).unwrap_or_default();
         found = Some(match arguments.get(..*takes) {
             Some([]) | None => (*name).to_owned(),
@@ -74,7 +68,26 @@ pub(crate) fn container<'a>(
             }
         });
     }
-    found.map(|name| cut(&name))
+    found.map(|name| Contents::Container(cut(&name)))
+}
+
+/// What the objects of a stack are.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Contents {
+    /// A container of the standard library, by its type.
+    Container(String),
+    /// A task of tokio, by its future.
+    Task(String),
+}
+
+/// The allocation of a task in tokio: its state, its future and its scheduler.
+const TASK: &str = "tokio::runtime::task::core::Cell<";
+
+/// Returns the future of a task, if these are the generic arguments of the function that boxes it.
+fn future_of_task(arguments: &str) -> Option<String> {
+    let argument = *split(arguments).first()?;
+    let inside = argument.strip_prefix(TASK)?;
+    Some(short(parts(&inside[..closing(inside)]).first()?))
 }
 
 /// Returns where the bracket ends that is open at the start of a text.
@@ -147,6 +160,8 @@ pub(crate) fn short(name: &str) -> String {
                 let (inside, after) = (&inside[..end], inside.get(end + 1..).unwrap_or_default());
                 match c {
                     '{' => word.push_str(&kind_of_closure(inside)),
+                    // Those of a closure are its captures, and long.
+                    '<' if word.contains("::a ") => {}
                     '<' => {
                         out.push_str(&last(&word));
                         word.clear();
@@ -189,11 +204,15 @@ pub(crate) fn short(name: &str) -> String {
 
 /// Returns the last part of a path; of what a function contains, the function's name too.
 fn last(path: &str) -> String {
-    let segments: Vec<&str> = path.split("::").filter(|one| !one.is_empty()).collect();
-    match segments.as_slice() {
-        [.., function, inner] if inner.starts_with("a ") => format!("{inner} of {function}"),
-        [.., last] => (*last).to_owned(),
-        [] => String::new(),
+    let mut segments = path.rsplit("::").filter(|one| !one.is_empty());
+    match segments.next() {
+        Some(inner) if inner.starts_with("a ") => {
+            let function = segments.find(|one| !one.starts_with("a "));
+            function.map_or(inner.to_owned(), |function| {
+                format!("{inner} of {function}")
+            })
+        }
+        last => last.unwrap_or_default().to_owned(),
     }
 }
 
@@ -247,10 +266,14 @@ mod tests {
             ),
             ("fn(&u8) -> app::Id", "fn(&u8) -> Id"),
             ("app::open::{closure_env#0}", "a closure of open"),
+            (
+                "app::open::{closure#1}::{closure_env#0}<app::A, app::B>",
+                "a closure of open",
+            ),
             ("app::serve::{async_fn_env#0}", "a future of serve"),
             (
                 "app::serve::{async_block_env#1}<app::Io>",
-                "a future of serve<Io>",
+                "a future of serve",
             ),
             ("core::option::Option<app::A<app::B>>", "Option<A<B>>"),
             // What no compiler writes.
@@ -271,7 +294,6 @@ mod tests {
         for (functions, expected) in [
             (
                 vec![
-                    ("malloc", None),
                     ("alloc::alloc::alloc", None),
                     (
                         "hashbrown::raw::RawTable::reserve_rehash",
@@ -282,28 +304,20 @@ mod tests {
                         "std::collections::hash::map::HashMap::insert",
                         Some(arguments),
                     ),
-                    ("app::App::open", None),
-                    ("alloc::vec::Vec::push", Some("<u8>")),
                 ],
                 Some("HashMap<u64, Arc<Session>>"),
             ),
             // Another version of hashbrown, of a crate that has a table of its own.
             (
-                vec![
-                    ("hashbrown::raw::RawTable::resize", Some("<(u64, u8), G>")),
-                    ("dashmap::DashMap::insert", Some(arguments)),
-                ],
+                vec![("hashbrown::raw::RawTable::resize", Some("<(u64, u8), G>"))],
                 Some("RawTable<(u64, u8)>"),
             ),
             // Inlined, with line tables alone: a module, and no type.
             (
-                vec![("alloc::vec::push", Some("<app::Entry>")), ("app::f", None)],
+                vec![("alloc::vec::push", Some("<app::Entry>"))],
                 Some("Vec<Entry>"),
             ),
-            (
-                vec![("alloc::vec::Vec::push", None), ("app::f", None)],
-                Some("Vec"),
-            ),
+            (vec![("alloc::vec::Vec::push", None)], Some("Vec")),
             (
                 vec![("<alloc::string::String as core::convert::From>::from", None)],
                 Some("String"),
@@ -312,18 +326,30 @@ mod tests {
                 vec![("alloc::sync::Arc::new", Some("<app::A>"))],
                 Some("Arc<A>"),
             ),
-            (vec![("xmlNewNode", None), ("app::f", None)], None),
+            (vec![("alloc::alloc::exchange_malloc", None)], None),
             (vec![], None),
         ] {
             let found = container(functions.iter().copied());
-            assert_eq!(found.as_deref(), expected, "{functions:?}");
+            let expected = expected.map(|name: &str| Contents::Container(name.to_owned()));
+            assert_eq!(found, expected, "{functions:?}");
         }
+    }
+
+    #[test]
+    fn a_task_is_told_by_its_future() {
+        let task = "<tokio::runtime::task::core::Cell<app::serve::{async_fn_env#0}, \
+                    alloc::sync::Arc<tokio::runtime::scheduler::Handle>>>";
+        let found = container([("alloc::boxed::Box::new", Some(task))].into_iter());
+        assert_eq!(found, Some(Contents::Task("a future of serve".to_owned())));
     }
 
     #[test]
     fn long_types_are_cut() {
         let long = format!("<{}>", "x".repeat(200));
         let found = container([("alloc::vec::Vec::push", Some(long.as_str()))].into_iter());
-        assert_eq!(found.unwrap().chars().count(), MAX + 1);
+        let Some(Contents::Container(name)) = found else {
+            panic!("{found:?}");
+        };
+        assert_eq!(name.chars().count(), MAX + 1);
     }
 }

@@ -235,6 +235,7 @@ impl Measured<'_> {
             levels: self.levels(),
             survivors: survivors(self.iterations, &self.series),
             mappings: Vec::new(),
+            holders: None,
         })
     }
 }

@@ -3,8 +3,8 @@
 //! The format is a promise, which `schema/report-v2.schema.json` defines. Every key is always
 //! present, with `null` if there is no value. Only these keys are absent without a value:
 //! `selected` in `run`, `builder`, `per`, `rarest`, `own`, `enough`, `mappings` and `memory` in
-//! `rungs`, `outside` in `threshold`, `blame`, `lacks`, `clock` and `mappings` in `findings`, `by`
-//! and `origin` in `blame`, and `error` in `growth`. Unknown keys are errors.
+//! `rungs`, `outside` in `threshold`, `blame`, `lacks`, `clock`, `mappings` and `holders` in
+//! `findings`, `cycle` in `holders`, `by` and `origin` in `blame`, and `error` in `growth`. Unknown keys are errors.
 //! Integers are integers, rates are floats.
 //!
 //! A report may come with a pull request. So [`parse`] refuses what no run writes: too much,

@@ -21,6 +21,7 @@ mod cause;
 pub mod collapse;
 mod command;
 mod evidence;
+mod held;
 mod memory;
 mod output;
 mod sum;

@@ -28,6 +28,7 @@ fn of(verdict: Verdict, law: Law, rate: f64, rungs: usize, level: Level) -> Repo
             levels: levels.collect(),
             survivors: Vec::new(),
             mappings: Vec::new(),
+            holders: None,
             ..finding()
         }],
         ..within()

@@ -105,5 +105,6 @@ pub(crate) fn finding(stack: &str, rate: Rate) -> Finding {
         levels: vec![Tally::default(); 2],
         survivors: Vec::new(),
         mappings: Vec::new(),
+        holders: None,
     }
 }

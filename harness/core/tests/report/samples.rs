@@ -2,6 +2,7 @@
 //! can make.
 
 use plimsoll_core::blame::{Blame, Origin};
+use plimsoll_core::holders::{BackReference, ChainEnd, HolderLink, Holders, LinkKind};
 use plimsoll_core::judge::{Policy, Verdict};
 use plimsoll_core::outside::GrownMappings;
 use plimsoll_core::report::LadderEnd::{Budget, Descriptors, Iterations, Settled, Threads};
@@ -110,6 +111,7 @@ pub(crate) fn finding() -> Finding {
             survivors(8_192, 16_384, Some(8_192), 8_192),
         ],
         mappings: Vec::new(),
+        holders: None,
         ..sample::finding(
             "lru_churn lru_churn::fill lru::LruCache::put",
             rate_of(1.0, 96.0),
@@ -276,13 +278,49 @@ fn any_blame() -> impl Strategy<Value = Blame> {
     })
 }
 
+/// It is boxed, because what draws a finding would otherwise not fit on a stack.
+fn any_holders() -> BoxedStrategy<Holders> {
+    use LinkKind::{Mapped, Objects, Stack, State, Static, Tasks, ThreadLocal};
+
+    let kinds = [Objects, Tasks, State, Static, ThreadLocal, Mapped, Stack];
+    let link = drawn!(HolderLink {
+        kind: one_of(&kinds),
+        name: option::of(words()),
+        blame: option::of(any_blame()),
+        count: any::<u64>(),
+        bytes: any::<u64>(),
+        holds: any::<u64>(),
+        of: any::<u64>(),
+    });
+    let link = link.boxed();
+    let ends = [
+        ChainEnd::Root,
+        ChainEnd::Lost,
+        ChainEnd::Cycle,
+        ChainEnd::Unsure,
+        ChainEnd::Deeper,
+    ];
+    drawn!(Holders {
+        of: any::<u64>(),
+        objects: any::<u64>(),
+        weak: any::<u64>(),
+        chain: vec(link, 0..4),
+        end: one_of(&ends),
+        cycle: option::of(drawn!(BackReference {
+            from: option::of(words()),
+            to: option::of(words()),
+        })),
+    })
+    .boxed()
+}
+
 prop_compose! {
     fn any_finding()(
         verdict in one_of(&Verdict::ALL),
         standing in one_of(&[New, Allowed, Exceeded, Moved, Expired, Stale]),
         subject in subject(),
         frames in vec(any_frame(), 0..12),
-        blame in option::of(any_blame()),
+        blame in option::of(any_blame().boxed()),
         lacks in option::of(one_of(&[Lacks::SplitFiles, Lacks::DebugInfo, Lacks::Stripped])),
         clock in option::of(drawn!(Clock { per_second: rate(), followed: any::<u64>() })),
         [rate, error, allowed] in [rate(), rate(), rate()],
@@ -293,13 +331,13 @@ prop_compose! {
         survivors in vec(drawn!(Survivors {
             from: any::<u64>(), to: any::<u64>(), allocated: option::of(any::<u64>()), alive: tally(),
         }), 0..4),
-        mappings in vec(drawn!(GrownMappings {
+        (mappings, holders) in (vec(drawn!(GrownMappings {
             permissions: words(), name: words(), size: option::of(any::<u64>()), before: tally(), after: tally(),
-        }), 0..4),
+        }), 0..4), option::of(any_holders())),
     ) -> Finding {
         Finding {
             verdict, subject, frames, blame, lacks, clock, rate, error, law, objects_law, bytes_law, allowed,
-            standing, moved_from, reason, levels, survivors, mappings,
+            standing, moved_from, reason, levels, survivors, mappings, holders,
         }
     }
 }
@@ -427,7 +465,7 @@ prop_compose! {
         (per, rungs) in (one_of(&["iteration", "second", "http_requests_total", "rpc{method=\"get\"}"]), vec(any_rung(), 0..4)),
         (iterations, coarsened, outside) in (1..1_000_000_u64, any::<bool>(), option::of(any::<u64>())),
         (visible, rarest) in (option::of(rate()), option::of(any::<[u64; 2]>())),
-        (findings, own, growth) in (vec(any_finding(), 0..9), vec(words(), 0..3), vec(any_growth(), 0..9)),
+        (findings, own, growth) in (vec(any_finding().boxed(), 0..9), vec(words(), 0..3), vec(any_growth(), 0..9)),
         checks in vec(any_check(), 0..3),
         (completeness, failure) in (any_completeness(), option::of(any_failure())),
         notes in vec(words(), 0..14),

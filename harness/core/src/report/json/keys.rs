@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{ReportError, VERSION};
 use crate::blame::Blame;
 use crate::finding::{Kind, KindAndStack};
+use crate::holders::Holders;
 use crate::outside::GrownMappings;
 use crate::report::{
     BuilderSetting, Check, Clock, Compared, Completeness, Failure, Finding, LadderEnd, Measured,
@@ -134,6 +135,9 @@ struct FindingJson {
     /// Absent if it is not about mappings. Reports of older versions do not have this key.
     #[serde(default)]
     mappings: Vec<GrownMappings>,
+    /// Absent if nobody knows. Reports of older versions do not have this key.
+    #[serde(default)]
+    holders: Option<Holders>,
 }
 
 impl ReportJson {
@@ -198,6 +202,7 @@ impl FindingJson {
             levels: self.levels,
             survivors,
             mappings: self.mappings,
+            holders: self.holders,
         })
     }
 }

@@ -1,7 +1,8 @@
 //! Limits of a report. Writing cuts a report to them; reading checks them.
 
 use super::{MAX_DEPTH, ReportError};
-use crate::blame::Origin;
+use crate::blame::{Blame, Origin};
+use crate::holders::MAX_LINKS;
 use crate::outside::MOST_KINDS;
 use crate::report::{Finding, Report, Subject};
 use crate::{FoldedStack, Frame, Rate};
@@ -110,6 +111,9 @@ impl Limits {
             finding.levels.truncate(self.rungs);
             finding.survivors.truncate(self.rungs);
             finding.mappings.truncate(MOST_KINDS);
+            if let Some(holders) = &mut finding.holders {
+                holders.chain.truncate(MAX_LINKS);
+            }
         }
         cut.own.truncate(self.own);
         if cut.own.len() < report.own.len() {
@@ -172,6 +176,8 @@ impl Limits {
             at_most("levels", self.rungs, finding.levels.len())?;
             at_most("survivors", self.rungs, finding.survivors.len())?;
             at_most("mappings", MOST_KINDS, finding.mappings.len())?;
+            let links = finding.holders.as_ref().map_or(0, |one| one.chain.len());
+            at_most("holders", MAX_LINKS, links)?;
         }
         let mut checked = Ok(());
         // `each_string` visits by mutable reference. A copy of a report of at most 8 MiB costs
@@ -318,7 +324,19 @@ fn each_string(report: &mut Report, mut visit: impl FnMut(&'static str, &mut Str
             visit("name", &mut grown.name);
         }
         let mut frames: Vec<&mut Frame> = finding.frames.iter_mut().collect();
-        if let Some(blame) = &mut finding.blame {
+        let mut blames: Vec<&mut Blame> = finding.blame.iter_mut().collect();
+        if let Some(holders) = &mut finding.holders {
+            for link in &mut holders.chain {
+                link.name.iter_mut().for_each(|name| visit("name", name));
+                blames.extend(&mut link.blame);
+            }
+            if let Some(back) = &mut holders.cycle {
+                for name in [&mut back.from, &mut back.to].into_iter().flatten() {
+                    visit("name", name);
+                }
+            }
+        }
+        for blame in blames {
             let crates = [&mut blame.thread_of, &mut blame.needed_by];
             for krate in crates.into_iter().flatten() {
                 visit("crate", krate);

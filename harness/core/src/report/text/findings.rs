@@ -55,7 +55,8 @@ pub(super) fn causes(page: &mut Page, report: &Report, findings: &[&Finding]) {
 /// Prints the place of a cause, and what it means.
 fn about(page: &mut Page, indent: usize, cause: &Cause<'_>) {
     let place = cause.place().map(|place| format!("in {}", place.plain()));
-    for line in place.into_iter().chain(cause.means()) {
+    let held = cause.held().into_iter().map(|held| held.plain());
+    for line in place.into_iter().chain(held).chain(cause.means()) {
         page.wrap(indent, indent + 2, Paint::Plain, &line);
     }
 }

@@ -1,0 +1,99 @@
+//! Who holds the objects of a finding, as a report has it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::blame::Blame;
+use crate::required::required;
+
+/// The most links of a chain in a report.
+pub const MAX_LINKS: usize = 16;
+
+/// Who holds the objects of a finding.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Holders {
+    /// How many objects were looked at.
+    pub of: u64,
+    /// For how many of them this is the answer.
+    pub objects: u64,
+    /// How many of them are allocations of an `Arc` or `Rc` that only a `Weak` keeps.
+    pub weak: u64,
+    /// The holders, from the objects upward. Empty if nothing points to them.
+    pub chain: Vec<HolderLink>,
+    /// What is above the last of them.
+    pub end: ChainEnd,
+    /// The reference that closes the cycle, if they are one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cycle: Option<BackReference>,
+}
+
+/// What holds the objects of the level below.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HolderLink {
+    /// What kind of thing it is.
+    pub kind: LinkKind,
+    /// The type of a container, the future of a task, or the name of a static, a thread-local or a
+    /// thread. `None` if nobody knows.
+    #[serde(deserialize_with = "required")]
+    pub name: Option<String>,
+    /// Where its objects are allocated: who fills it. `None` for what is no object.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blame: Option<Blame>,
+    /// How many objects it is.
+    pub count: u64,
+    /// The bytes of these.
+    pub bytes: u64,
+    /// How many objects of the level below it holds itself; they hold the others.
+    pub holds: u64,
+    /// How many objects the level below has.
+    pub of: u64,
+}
+
+/// What kind of thing holds objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LinkKind {
+    /// Other objects.
+    Objects,
+    /// Tasks of a runtime, which have not ended.
+    Tasks,
+    /// What the scenario's setup returned, and its closure captured.
+    State,
+    /// A static.
+    Static,
+    /// A thread-local.
+    ThreadLocal,
+    /// Memory that was mapped outside the allocator.
+    Mapped,
+    /// The stack of a thread.
+    Stack,
+}
+
+/// What is above the last link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChainEnd {
+    /// The last link is a root.
+    Root,
+    /// Nothing points to it.
+    Lost,
+    /// Nothing but what it holds itself points to it.
+    Cycle,
+    /// Only words on a stack lead there, which may be left over.
+    Unsure,
+    /// There are more links than were followed.
+    Deeper,
+}
+
+/// A reference that closes a cycle.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BackReference {
+    /// The type of the object that has it. `None` if nobody knows.
+    #[serde(deserialize_with = "required")]
+    pub from: Option<String>,
+    /// The type of the object that it points to. `None` if nobody knows.
+    #[serde(deserialize_with = "required")]
+    pub to: Option<String>,
+}
