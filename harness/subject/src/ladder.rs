@@ -26,11 +26,12 @@ impl fmt::Display for Stopped {
             threads,
             thread_local_bytes,
         } = self;
+        let [places, in_a_part] = objects::Place::OBJECTS;
         write!(
             f,
-            "stopped {} {} {} {} {} {} {} {} {} {thread_local_bytes}",
+            "stopped {} {places} {} {in_a_part} {} {} {} {} {} {} {} {thread_local_bytes}",
             table.objects,
-            objects::Place::OBJECTS,
+            table.parts,
             table.words,
             table.taken,
             table.left_out,

@@ -10,7 +10,7 @@
 //! it.
 
 use std::ffi::{c_uint, c_void};
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use crate::unwind::birth;
 use crate::{jemalloc, sys};
@@ -20,6 +20,9 @@ const OBJECTS: usize = 1 << 22;
 
 /// How many places are tried for an object.
 const TRIES: usize = 16;
+
+/// How many objects are in one part of the table. Parts without any are not read.
+const PART: usize = 128;
 
 /// The number of stacks that the table has room for.
 const STACKS: usize = 1 << 17;
@@ -52,6 +55,8 @@ struct Object {
 #[repr(C)]
 struct Table {
     objects: [Object; OBJECTS],
+    /// For each part of the objects, whether one was ever in it.
+    parts: [AtomicU8; OBJECTS / PART],
     /// Where each stack begins in `words`, by a hash; 0 is free.
     stacks: [AtomicU32; STACKS],
     /// For each stack, the number of its words, and these.
@@ -89,14 +94,15 @@ pub(crate) fn keep() -> Result<(), String> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     pub(crate) objects: u64,
+    pub(crate) parts: u64,
     pub(crate) words: u64,
     pub(crate) taken: u64,
     pub(crate) left_out: u64,
 }
 
 impl Place {
-    /// The places in `objects`.
-    pub(crate) const OBJECTS: usize = OBJECTS;
+    /// The number of places in `objects`, and how many of them are in a part.
+    pub(crate) const OBJECTS: [usize; 2] = [OBJECTS, PART];
 }
 
 /// Stops keeping the table, and returns where it is. `None` if it was not kept.
@@ -106,6 +112,7 @@ pub(crate) fn place() -> Option<Place> {
     TABLE.store(std::ptr::null_mut(), Ordering::Release);
     Some(Place {
         objects: table.objects.as_ptr() as u64,
+        parts: table.parts.as_ptr() as u64,
         words: table.words.as_ptr() as u64,
         taken: u64::from(table.taken.load(Ordering::Relaxed)) + 1,
         left_out: table.left_out.load(Ordering::Relaxed),
@@ -141,10 +148,17 @@ unsafe extern "C" fn freed(address: *const c_void, _: usize) {
 }
 
 impl Table {
-    /// Returns the places where an object may be.
-    fn places(&self, address: u64) -> impl Iterator<Item = &Object> {
+    /// Returns the places where an object may be, with the parts that they are in.
+    fn places(&self, address: u64) -> impl Iterator<Item = (&Object, &AtomicU8)> {
         let first = (address >> PAGE) as usize;
-        (first..first + TRIES).map(|place| &self.objects[place % OBJECTS])
+        let places = (first..first + TRIES).map(|place| place % OBJECTS);
+        places.map(|place| (&self.objects[place], &self.parts[place / PART]))
+    }
+
+    /// Returns an object by its address.
+    fn find(&self, address: u64) -> Option<&Object> {
+        let mut places = self.places(address).map(|(object, _)| object);
+        places.find(|object| object.address.load(Ordering::Relaxed) == address)
     }
 
     fn add(&self, address: u64, bytes: u64, stack: &[u64]) {
@@ -156,17 +170,17 @@ impl Table {
             object.stack.store(stack, Ordering::Relaxed);
             object.frees.fetch_add(1, Ordering::Relaxed);
         };
-        let is_known = |object: &&Object| object.address.load(Ordering::Relaxed) == address;
-        if let Some(known) = self.places(address).find(is_known) {
+        if let Some(known) = self.find(address) {
             return fill(known);
         }
-        for object in self.places(address) {
+        for (object, part) in self.places(address) {
             let (free, relaxed) = (&object.address, Ordering::Relaxed);
             if free.load(relaxed) == 0
                 && free
                     .compare_exchange(0, address, Ordering::AcqRel, relaxed)
                     .is_ok()
             {
+                part.store(1, Ordering::Relaxed);
                 return fill(object);
             }
         }
@@ -174,8 +188,7 @@ impl Table {
     }
 
     fn remove(&self, address: u64) {
-        let is_it = |object: &&Object| object.address.load(Ordering::Relaxed) == address;
-        if let Some(object) = self.places(address).find(is_it)
+        if let Some(object) = self.find(address)
             && object.frees.fetch_sub(1, Ordering::Relaxed) == 1
         {
             object.address.store(0, Ordering::Release);
