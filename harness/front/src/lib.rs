@@ -16,6 +16,7 @@ mod coarse;
 mod enough;
 mod experiment;
 mod guardian;
+mod holders;
 mod isolation;
 mod list;
 mod observe;
@@ -32,6 +33,7 @@ mod program;
 mod protocol;
 mod run;
 mod settings;
+mod stopped;
 mod sys;
 
 pub use guardian::run_if_asked as run_guardian_if_asked;

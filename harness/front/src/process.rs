@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -197,6 +197,40 @@ impl<'a> Subject<'a> {
         }
     }
 
+    /// Has the subject stop all of its threads, and returns what it answers, with its memory.
+    ///
+    /// # Errors
+    ///
+    /// Why not.
+    pub(crate) fn stop(&mut self, timeout: Duration) -> Result<(String, File), String> {
+        let gone = |error: io::Error| format!("the subject does not answer: {error}");
+        let line = format!("{}\n", Command::Stop);
+        self.stream.write_all(line.as_bytes()).map_err(gone)?;
+        let end = Instant::now() + timeout;
+        let (mut said, mut file) = (Vec::new(), None);
+        while !said.ends_with(b"\n") && said.len() <= MAX_LINE {
+            let mut part = [0; MAX_LINE];
+            match sys::receive_with_file(self.stream.as_raw_fd(), &mut part) {
+                Ok((0, _)) => return Err("the subject has ended".to_owned()),
+                Ok((read, new)) => {
+                    said.extend_from_slice(&part[..read]);
+                    file = new.or(file);
+                }
+                Err(error) if is_none_yet(&error) && Instant::now() < end => {}
+                Err(error) => return Err(gone(error)),
+            }
+        }
+        let said = String::from_utf8_lossy(&said).trim_end().to_owned();
+        match (said.strip_prefix("stopped "), file) {
+            (Some(numbers), Some(file)) => {
+                // Whoever did not stop in time stops now.
+                sys::pause(self.process());
+                Ok((numbers.to_owned(), file))
+            }
+            (_, _) => Err(said.strip_prefix("unable ").unwrap_or(&said).to_owned()),
+        }
+    }
+
     /// Takes the next line of what the subject has said.
     fn line(&mut self) -> Option<String> {
         let end = self.said.iter().position(|byte| *byte == b'\n')?;
@@ -220,14 +254,7 @@ impl<'a> Subject<'a> {
                         return self.gone();
                     }
                 }
-                Err(error)
-                    if matches!(
-                        error.kind(),
-                        io::ErrorKind::WouldBlock
-                            | io::ErrorKind::TimedOut
-                            | io::ErrorKind::Interrupted
-                    ) =>
-                {
+                Err(error) if is_none_yet(&error) => {
                     // The end of the channel cannot show that the subject has ended: a process
                     // that the workload forked may hold the channel open.
                     if let Ok(Some(status)) = self.child.try_wait() {
@@ -353,6 +380,13 @@ impl Drop for Subject<'_> {
     fn drop(&mut self) {
         self.reap();
     }
+}
+
+/// Returns whether reading from the socket only found nothing yet.
+fn is_none_yet(error: &io::Error) -> bool {
+    use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
+
+    matches!(error.kind(), WouldBlock | TimedOut | Interrupted)
 }
 
 fn read_tail(output: &Path) -> io::Result<Vec<u8>> {

@@ -486,7 +486,7 @@ impl Profile {
 ///
 /// The front runs the same program, so the program is read as `/proc/self/exe`. A build in the
 /// meantime then changes nothing.
-fn mapped_files(maps: &Maps) -> Vec<MappedFile> {
+pub(crate) fn mapped_files(maps: &Maps) -> Vec<MappedFile> {
     let program = std::env::current_exe().ok();
     let program = program.as_deref();
     let file = |mapping| {

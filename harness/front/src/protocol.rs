@@ -36,6 +36,10 @@ pub(crate) enum Command {
     Profile(bool),
     /// Dump the heap to this file.
     Dump(String),
+    /// Keep a table of the objects that are alive.
+    Objects,
+    /// Stop all threads for ever, and give the process's memory.
+    Stop,
     /// Drop the workload, and exit.
     End,
 }
@@ -49,6 +53,8 @@ impl fmt::Display for Command {
             Command::Run(iterations) => write!(f, "run {iterations}"),
             Command::Profile(on) => write!(f, "profile {}", if *on { "on" } else { "off" }),
             Command::Dump(path) => write!(f, "dump {path}"),
+            Command::Objects => f.write_str("objects"),
+            Command::Stop => f.write_str("stop"),
             Command::End => f.write_str("end"),
         }
     }

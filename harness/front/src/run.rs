@@ -19,6 +19,7 @@ use crate::arguments::Arguments;
 use crate::climb::{Attempt, Route, climb};
 use crate::coarse::Coarse;
 use crate::guardian::Guardian;
+use crate::holders::Search;
 use crate::isolation::InProcess;
 use crate::place::Place;
 use crate::plan::Plan;
@@ -446,7 +447,18 @@ impl Shared {
         outcome::keep_dumps(&climb, &route).map_err(unwritable)?;
         let part = self.explain.as_deref();
         let judged = outcome::report(climb, &route, run, name, why, part);
-        let report = judged.report;
+        let mut report = judged.report;
+        if !report.growing().is_empty() {
+            let search = Search {
+                program: &self.program,
+                settings,
+                guardian: self.guardian()?,
+                normalization: &self.normalization,
+                packages: &self.place.packages(),
+                folder: &folder,
+            };
+            search.add_to(&mut report);
+        }
         if let Some(coarse) = Coarse::of(&report)
             && let Ok(mut all) = self.coarse.lock()
         {

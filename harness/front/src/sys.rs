@@ -1,4 +1,9 @@
-//! System calls that the standard library does not offer: processes and the terminal.
+//! System calls that the standard library does not offer: processes, the terminal and files that
+//! come over a socket.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{FromRawFd, RawFd};
 
 /// Returns the columns of the terminal that standard output is. `None` if it is no terminal.
 pub(crate) fn columns() -> Option<usize> {
@@ -31,6 +36,50 @@ pub(crate) fn kill_group(group: u32) {
         // changes nothing.
         unsafe { libc::kill(-group, libc::SIGKILL) };
     }
+}
+
+/// Stops a process until it is killed.
+pub(crate) fn pause(process: u32) {
+    if let Ok(process @ 2..) = libc::pid_t::try_from(process) {
+        // SAFETY: kill(2) takes two numbers; if the process is gone, it returns an error and
+        // changes nothing.
+        unsafe { libc::kill(process, libc::SIGSTOP) };
+    }
+}
+
+/// Receives bytes from a socket, and an open file if one comes with them.
+pub(crate) fn receive_with_file(
+    socket: RawFd,
+    bytes: &mut [u8],
+) -> io::Result<(usize, Option<File>)> {
+    let mut part = libc::iovec {
+        iov_base: bytes.as_mut_ptr().cast(),
+        iov_len: bytes.len(),
+    };
+    // Aligned as a `cmsghdr` has to be.
+    let mut control = [0_u64; 8];
+    // SAFETY: all zeros is a valid `msghdr`.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = &raw mut part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.as_mut_ptr().cast();
+    message.msg_controllen = size_of_val(&control);
+    // SAFETY: recvmsg(2) writes to the buffers, which live across the call and are as long as said.
+    let read = unsafe { libc::recvmsg(socket, &raw mut message, libc::MSG_CMSG_CLOEXEC) };
+    let Ok(read) = usize::try_from(read) else {
+        return Err(io::Error::last_os_error());
+    };
+    // SAFETY: cmsg(3): the kernel has written valid headers, as long as `msg_controllen` says now.
+    let header = unsafe { libc::CMSG_FIRSTHDR(&raw const message).as_ref() };
+    let is_file = |header: &&libc::cmsghdr| {
+        (header.cmsg_level, header.cmsg_type) == (libc::SOL_SOCKET, libc::SCM_RIGHTS)
+    };
+    let file = header.filter(is_file).map(|header| {
+        // SAFETY: a message of this type has at least one descriptor, which is now this process's
+        // and which nothing else owns.
+        unsafe { File::from_raw_fd(libc::CMSG_DATA(header).cast::<RawFd>().read_unaligned()) }
+    });
+    Ok((read, file))
 }
 
 /// Returns the bytes of a page of memory.

@@ -421,10 +421,12 @@ fn keeps_deep_down() -> Scenario {
     }
     Scenario::new("keeps_deep_down", || {
         let path = std::env::var("PLIMSOLL_TEST_DUMP").unwrap_or_default();
+        // Whoever looks for holders runs it a second time.
+        let is_there = std::path::Path::new(&path).exists();
         let path = std::ffi::CString::new(path).expect("a path");
         move |i: u64| {
             deeper(200);
-            if i == 99 && !path.is_empty() {
+            if i == 99 && !path.is_empty() && !is_there {
                 // SAFETY: jemalloc(3) lists this name as writable, of type `const char *`;
                 // the string outlives the call.
                 unsafe { tikv_jemalloc_ctl::raw::write(b"prof.dump\0", path.as_ptr()) }

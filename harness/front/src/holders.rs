@@ -1,0 +1,415 @@
+//! Finds who holds what grows: runs the scenario once more, with a table of its objects, stops it
+//! and reads its memory.
+//!
+//! This is done only if something is red, so a green run costs nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use plimsoll_core::blame::{Blame, Packages, SourceFiles};
+use plimsoll_core::fold::{Folder, Normalization, Trace};
+use plimsoll_core::holders::{
+    BackReference, ChainEnd, Contents, End, Graph, Held, Holder, HolderLink, Holders, LinkKind,
+    Root,
+};
+use plimsoll_core::report::units::plural;
+use plimsoll_core::report::{Finding, Report};
+use plimsoll_core::{Avma, FoldedStack, to_f64};
+
+use crate::guardian::Guardian;
+use crate::observe;
+use crate::plan::Plan;
+use crate::process::{Answer, Subject};
+use crate::profile::mapped_files;
+use crate::program::Program;
+use crate::protocol::Command;
+use crate::settings::Effective;
+use crate::stopped::{RootNames, Stopped};
+
+/// How many objects of each finding are to be looked at.
+const WANTED: f64 = 500.0;
+
+/// How long the iterations may take.
+const TIME: Duration = Duration::from_secs(3);
+
+/// The fewest iterations.
+const FEWEST: u64 = 64;
+
+/// The most findings whose holders are looked for.
+const MOST: usize = 16;
+
+/// The parts of the iterations of which the objects of the first are left out: they may belong to
+/// what is filled once.
+const PARTS: u64 = 4;
+
+/// How many return addresses, counted from the leaf, tell apart what has no type.
+const NEAREST: usize = 6;
+
+/// How long the subject may take to stop its threads.
+const TO_STOP: Duration = Duration::from_secs(5);
+
+/// What the search needs, besides the report.
+pub(crate) struct Search<'a> {
+    pub(crate) program: &'a Program,
+    pub(crate) settings: &'a Effective,
+    pub(crate) guardian: &'a Guardian,
+    pub(crate) normalization: &'a Normalization,
+    pub(crate) packages: &'a Packages,
+    /// The scenario's folder.
+    pub(crate) folder: &'a Path,
+}
+
+/// What objects of one kind have in common: where they are allocated, and what they are.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Kind {
+    stack: FoldedStack,
+    contents: Option<Contents>,
+    /// Only if it is not known what they are: distances between the nearest return addresses, which
+    /// are the same in every run of one build.
+    calls: Vec<u64>,
+}
+
+impl Search<'_> {
+    /// Adds the holders to the findings of a report that grow; or a note why they are not known.
+    pub(crate) fn add_to(&self, report: &mut Report) {
+        let iterations = report.rungs.last().map_or(0, |rung| rung.iterations);
+        let is_asked = |finding: &Finding| {
+            finding.verdict >= plimsoll_core::judge::Verdict::Regressed
+                && finding.subject.stack().is_some()
+                && !finding.is_unused()
+        };
+        let mut asked: Vec<&mut Finding> = report
+            .findings
+            .iter_mut()
+            .filter(|finding| is_asked(finding))
+            .take(MOST)
+            .collect();
+        if asked.is_empty() || iterations == 0 {
+            return;
+        }
+        let note = match self.find(&mut asked, &report.scenario, iterations) {
+            Ok(0) => return,
+            Ok(running) => {
+                let threads = plural(running, "thread", "threads");
+                format!("{threads} did not stop, so nobody knows what their stacks hold")
+            }
+            Err(why) => format!("who holds it is not known: {why}"),
+        };
+        report.notes.push(note);
+    }
+
+    /// Returns how many threads did not stop.
+    fn find(
+        &self,
+        findings: &mut [&mut Finding],
+        scenario: &str,
+        iterations: u64,
+    ) -> Result<u64, String> {
+        let folder = self.folder.join(".holders");
+        fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
+        let found = self.look(findings, scenario, iterations, &folder);
+        let _ = fs::remove_dir_all(&folder);
+        found
+    }
+
+    fn look(
+        &self,
+        findings: &mut [&mut Finding],
+        scenario: &str,
+        iterations: u64,
+        folder: &Path,
+    ) -> Result<u64, String> {
+        let plan = Plan {
+            keeps_stacks: false,
+            ..Plan::EXACT
+        };
+        let setup = (plan, self.settings.unwinder);
+        let mut subject = Subject::start(self.program, folder, true, setup, self.guardian)
+            .map_err(|error| format!("the subject cannot be started again: {error}"))?;
+        let greeting = subject.greeting(self.settings.timeout);
+        let greeting = greeting.map_err(|answer| said(&answer))?;
+        if greeting.get("objects") != "true" {
+            return Err(
+                "the program's `plimsoll-subject` is older: update it with `cargo update -p \
+                 plimsoll-subject`"
+                    .to_owned(),
+            );
+        }
+        self.ask(&mut subject, &Command::Objects)?;
+        self.ask(&mut subject, &Command::SetUp(scenario.to_owned()))?;
+        let needed = findings.iter().map(|finding| {
+            let each = finding.rate.objects.max(1e-9);
+            WANTED / each * to_f64(PARTS) / to_f64(PARTS - 1)
+        });
+        let needed = needed.fold(0.0, f64::max);
+        let mut until = FEWEST;
+        while to_f64(until) < needed && until < iterations {
+            until *= 2;
+        }
+        let until = until.min(iterations);
+        let started = Instant::now();
+        let mut done = 0;
+        while done < until && started.elapsed() < TIME {
+            // A slow iteration must not take the time of many.
+            done = (done * 2).clamp(1, until);
+            self.ask(&mut subject, &Command::Run(done))?;
+        }
+        observe::settle(subject.process(), self.settings.settle);
+        let (numbers, memory) = subject.stop(TO_STOP)?;
+        let stopped = Stopped::read(subject.process(), &numbers, memory)?;
+        self.answer(findings, scenario, &stopped, done)?;
+        Ok(stopped.running)
+    }
+
+    fn ask(&self, subject: &mut Subject<'_>, command: &Command) -> Result<(), String> {
+        match subject.ask(command, self.settings.timeout, self.settings.memory_limit) {
+            Answer::Line(line) if line.starts_with("done") => Ok(()),
+            Answer::Line(line) => {
+                let why = line
+                    .strip_prefix("unable ")
+                    .or(line.strip_prefix("failed "));
+                Err(why.unwrap_or(&line).to_owned())
+            }
+            answer => Err(said(&answer)),
+        }
+    }
+
+    /// Finds the holders in the memory of the stopped subject.
+    fn answer(
+        &self,
+        findings: &mut [&mut Finding],
+        scenario: &str,
+        stopped: &Stopped,
+        done: u64,
+    ) -> Result<(), String> {
+        if stopped.left_out > 0 {
+            return Err(format!(
+                "{} objects are too many for the table that the subject keeps",
+                stopped.left_out + stopped.objects.len() as u64
+            ));
+        }
+        let files = mapped_files(&stopped.maps);
+        let addresses: BTreeSet<Avma> = stopped.stacks.iter().flatten().copied().collect();
+        let options = plimsoll_symbols::Options {
+            arguments: true,
+            ..plimsoll_symbols::Options::default()
+        };
+        let symbols = plimsoll_symbols::symbolize(&files, &addresses, &options);
+        let folder = Folder::new(&symbols, self.normalization);
+        let mut traces: BTreeMap<Kind, Trace> = BTreeMap::new();
+        let kinds = stopped.stacks.iter().map(|stack| {
+            let folded = folder.fold(stack);
+            let contents = folder.container(&symbols, stack);
+            let nearest = stack.iter().take(NEAREST);
+            let first = stack.first().map_or(0, |first| first.0);
+            let calls = nearest.map(|call| call.0.wrapping_sub(first));
+            let kind = Kind {
+                stack: folded.stack,
+                calls: calls.filter(|_| contents.is_none()).collect(),
+                contents,
+            };
+            let trace = traces.entry(kind.clone());
+            trace
+                .or_insert_with(|| folded.trace.clone())
+                .or_smaller(folded.trace);
+            kind
+        });
+        let kinds: Vec<Kind> = kinds.collect();
+        let of_rank: Vec<&Kind> = traces.keys().collect();
+        let ranks = kinds
+            .iter()
+            .map(|kind| of_rank.binary_search(&kind).unwrap_or(0));
+        let ranks: Vec<usize> = ranks.collect();
+        let groups = stopped.objects.iter().map(|live| ranks[live.stack]);
+        let groups: Vec<usize> = groups.collect();
+        let groups_of_32: Vec<u32> = groups
+            .iter()
+            .map(|group| u32::try_from(*group).unwrap_or(u32::MAX))
+            .collect();
+        let (scan, roots) = stopped.scan(&groups_of_32)?;
+        let graph = scan.finish();
+        let sources = plimsoll_symbols::source_files(plimsoll_core::fold::source_paths(
+            symbols.frames.values().flatten(),
+            self.normalization,
+        ));
+        let names = Names {
+            kinds: &of_rank,
+            traces: &traces,
+            roots: &roots,
+            scenario,
+            packages: self.packages,
+            sources: &sources,
+        };
+        for finding in findings {
+            let accused = accused(finding, stopped, &groups, &of_rank, done, &graph);
+            if let Some(first) = accused.first() {
+                let group = graph.objects()[*first].group;
+                finding.holders = Some(names.told(&graph.held(&accused), group));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the numbers of the objects of a finding that are looked at: those of its kind that has
+/// most objects which were allocated lately.
+fn accused(
+    finding: &Finding,
+    stopped: &Stopped,
+    groups: &[usize],
+    kinds: &[&Kind],
+    done: u64,
+    graph: &Graph,
+) -> Vec<usize> {
+    // For each kind, its objects that are young, and all of them.
+    let mut by_kind: BTreeMap<usize, (Vec<u64>, Vec<u64>, u64)> = BTreeMap::new();
+    for (live, group) in stopped.objects.iter().zip(groups) {
+        if finding.subject.covers(&kinds[*group].stack) {
+            let (young, all, bytes) = by_kind.entry(*group).or_default();
+            all.push(live.address);
+            *bytes += live.bytes;
+            if live.iteration >= done / PARTS {
+                young.push(live.address);
+            }
+        }
+    }
+    let most = by_kind
+        .into_values()
+        .max_by_key(|(young, all, bytes)| (young.len().min(2), young.len(), *bytes, all.len()));
+    let Some((young, all, _)) = most else {
+        return Vec::new();
+    };
+    // What grows by its bytes alone is one object, which was allocated anew.
+    let addresses = if young.is_empty() { all } else { young };
+    let objects = graph.objects();
+    let numbers = addresses.iter().filter_map(|address| {
+        objects
+            .binary_search_by_key(address, |one| one.address)
+            .ok()
+    });
+    numbers.collect()
+}
+
+/// What is needed to say what a chain is.
+struct Names<'a> {
+    kinds: &'a [&'a Kind],
+    traces: &'a BTreeMap<Kind, Trace>,
+    roots: &'a RootNames,
+    scenario: &'a str,
+    packages: &'a Packages,
+    sources: &'a SourceFiles<'a>,
+}
+
+impl Names<'_> {
+    fn kind(&self, group: u32) -> Option<&Kind> {
+        self.kinds.get(usize::try_from(group).ok()?).copied()
+    }
+
+    /// Returns what a report says of a chain from the objects of a group.
+    fn told(&self, held: &Held, group: u32) -> Holders {
+        let contents = |group: u32| self.kind(group).and_then(|kind| kind.contents.as_ref());
+        let is_task = |group: u32| matches!(contents(group), Some(Contents::Task(_)));
+        let name = |group: u32| {
+            contents(group).map(|contents| match contents {
+                Contents::Container(name) | Contents::Task(name) => name.clone(),
+            })
+        };
+        let first = held.links.first().map_or(held.asked, |link| link.of);
+        let mut holders = Holders {
+            of: held.asked,
+            objects: first,
+            weak: held.weak,
+            chain: Vec::new(),
+            end: ChainEnd::Root,
+            cycle: None,
+        };
+        // The runtime has a task until it ends, whatever else points to it.
+        if is_task(group) {
+            holders.objects = held.asked;
+            holders.chain.push(HolderLink {
+                kind: LinkKind::Tasks,
+                name: name(group),
+                blame: None,
+                count: held.asked,
+                bytes: 0,
+                holds: held.asked,
+                of: held.asked,
+            });
+            return holders;
+        }
+        for link in &held.links {
+            holders.chain.push(self.link(link));
+            if let Holder::Objects(group) = link.holder
+                && is_task(group)
+            {
+                return holders;
+            }
+        }
+        match held.end {
+            End::Root => {}
+            End::Deeper => holders.end = ChainEnd::Deeper,
+            End::Lost { of_asked } => (holders.end, holders.objects) = (ChainEnd::Lost, of_asked),
+            End::Unsure { of_asked } => {
+                (holders.end, holders.objects) = (ChainEnd::Unsure, of_asked);
+            }
+            End::Cycle { of_asked, from, to } => {
+                (holders.end, holders.objects) = (ChainEnd::Cycle, of_asked);
+                holders.cycle = Some(BackReference {
+                    from: name(from.0),
+                    to: name(to),
+                });
+            }
+        }
+        holders
+    }
+
+    fn link(&self, link: &plimsoll_core::holders::Link) -> HolderLink {
+        let (kind, name, blame) = match link.holder {
+            Holder::Root(root) => {
+                let kind = match root {
+                    Root::State => LinkKind::State,
+                    Root::Static(_) => LinkKind::Static,
+                    Root::ThreadLocal(_) | Root::Unnamed(_) => LinkKind::ThreadLocal,
+                    Root::Mapped => LinkKind::Mapped,
+                    Root::Stack(_) => LinkKind::Stack,
+                };
+                (kind, self.roots.name(root).map(str::to_owned), None)
+            }
+            Holder::Objects(group) => {
+                let kind = self.kind(group);
+                let trace = kind.and_then(|kind| self.traces.get(kind));
+                let blame = trace
+                    .and_then(|trace| Blame::of(trace, self.scenario, self.packages, self.sources));
+                match kind.and_then(|kind| kind.contents.clone()) {
+                    Some(Contents::Task(name)) => (LinkKind::Tasks, Some(name), blame),
+                    Some(Contents::Container(name)) => (LinkKind::Objects, Some(name), blame),
+                    None => (LinkKind::Objects, None, blame),
+                }
+            }
+        };
+        HolderLink {
+            kind,
+            name,
+            blame,
+            count: link.count,
+            bytes: link.bytes,
+            holds: link.holds,
+            of: link.of,
+        }
+    }
+}
+
+/// Says why there is no answer.
+fn said(answer: &Answer) -> String {
+    match answer {
+        Answer::Line(line) => line.clone(),
+        Answer::Foreign(what) => what.clone(),
+        Answer::Exited(status) => crate::process::ending(*status),
+        Answer::TimedOut => "it took too long to run again".to_owned(),
+        Answer::Closed => "the subject closed the channel".to_owned(),
+        Answer::OutOfMemory => "it needs more than the memory limit".to_owned(),
+        Answer::Forked => "a process that the workload forked came back".to_owned(),
+    }
+}

@@ -1,0 +1,409 @@
+//! Reads the memory of a stopped subject: its table of objects, and the words that may point to
+//! them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::time::{Duration, Instant};
+
+use plimsoll_core::Avma;
+use plimsoll_core::dump::{Mapping, Maps};
+use plimsoll_core::holders::{Object, Root, Scan};
+use plimsoll_symbols::Variables;
+
+use crate::profile::mapped_files;
+
+/// The most bytes that are read of objects and roots.
+const MAX_BYTES: u64 = 1 << 30;
+
+/// How long that may take.
+const MAX_TIME: Duration = Duration::from_secs(5);
+
+/// How many bytes are read at once.
+const PART: usize = 1 << 18;
+
+/// Bytes of an object in the table: its address, its bytes, the iteration, its stack, and one more
+/// number of 32 bits.
+const OBJECT: usize = 8 + 8 + 8 + 4 + 4;
+
+/// Bytes below the stack pointer that a function may use (the red zone of x86-64's ABI).
+const RED_ZONE: u64 = 128;
+
+/// The end of the name of jemalloc's own thread-local.
+const ALLOCATORS: &str = "je_tsd_tls";
+
+/// Bytes of the C library's control block of a thread, above the thread pointer, and more.
+const CONTROL_BLOCK: u64 = 1 << 13;
+
+/// An object of the table, with the number of its stack in [`Stopped::stacks`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Live {
+    pub(crate) address: u64,
+    pub(crate) bytes: u64,
+    /// How many iterations were done when it was allocated.
+    pub(crate) iteration: u64,
+    pub(crate) stack: usize,
+}
+
+/// A thread.
+#[derive(Clone, Debug)]
+struct Thread {
+    name: String,
+    stack_pointer: u64,
+    thread_pointer: u64,
+    registers: Vec<u64>,
+}
+
+/// A stopped subject.
+#[derive(Debug)]
+pub(crate) struct Stopped {
+    memory: File,
+    pub(crate) maps: Maps,
+    pub(crate) objects: Vec<Live>,
+    pub(crate) stacks: Vec<Vec<Avma>>,
+    /// How many objects found no room in the table.
+    pub(crate) left_out: u64,
+    /// The first is the one that ran the workload.
+    threads: Vec<Thread>,
+    /// How many threads did not stop in time.
+    pub(crate) running: u64,
+    /// An estimate from above of the bytes of each thread's thread-locals.
+    thread_local_bytes: u64,
+}
+
+/// What the roots are called, by rank.
+#[derive(Debug, Default)]
+pub(crate) struct RootNames(Vec<String>);
+
+impl Stopped {
+    /// Reads the table and the threads. `numbers` is what the subject has answered.
+    pub(crate) fn read(process: u32, numbers: &str, memory: File) -> Result<Stopped, String> {
+        let said: Vec<u64> = numbers
+            .split(' ')
+            .filter_map(|number| number.parse().ok())
+            .collect();
+        let &[
+            objects,
+            object_count,
+            parts,
+            in_a_part,
+            words,
+            word_count,
+            left_out,
+            threads,
+            thread_count,
+            thread_bytes,
+            running,
+            thread_local_bytes,
+        ] = said.as_slice()
+        else {
+            return Err(format!(
+                "expected twelve numbers from the subject, found `{numbers}`"
+            ));
+        };
+        let folder = format!("/proc/{process}");
+        let maps = fs::read(format!("{folder}/maps"));
+        let maps = maps.map_err(|error| format!("its mappings cannot be read: {error}"))?;
+        let mut stopped = Stopped {
+            memory,
+            maps: Maps::parse(&maps),
+            objects: Vec::new(),
+            stacks: Vec::new(),
+            left_out,
+            threads: Vec::new(),
+            running,
+            thread_local_bytes,
+        };
+        let words = stopped.words(words, word_count.min(1 << 24))?;
+        let table = stopped.table(objects, object_count.min(1 << 26), parts, in_a_part.max(1))?;
+        stopped.add_objects(table, &words);
+        let each = thread_bytes.min(1 << 12);
+        let all = stopped.words(threads, thread_count.min(1 << 14) * (each / 8))?;
+        let all = all.chunks_exact(usize::try_from(each / 8).unwrap_or(1).max(3));
+        stopped.threads = all
+            .map(|of_one| Thread {
+                name: fs::read_to_string(format!("{folder}/task/{}/comm", of_one[0]))
+                    .map_or_else(|_| String::new(), |name| name.trim_end().to_owned()),
+                stack_pointer: of_one[1],
+                thread_pointer: of_one[2],
+                registers: of_one[3..].to_vec(),
+            })
+            .collect();
+        Ok(stopped)
+    }
+
+    fn words(&self, address: u64, count: u64) -> Result<Vec<u64>, String> {
+        let mut words = Vec::new();
+        self.each_part(address, count * 8, |_, bytes| {
+            let all = bytes.chunks_exact(8);
+            words.extend(all.map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default())));
+        });
+        match words.len() as u64 == count {
+            true => Ok(words),
+            false => Err("its memory cannot be read".to_owned()),
+        }
+    }
+
+    /// Reads the parts of the table that have had objects: their addresses, bytes and iterations, and
+    /// the words at which their stacks begin.
+    fn table(
+        &self,
+        address: u64,
+        count: u64,
+        parts: u64,
+        in_a_part: u64,
+    ) -> Result<Vec<[u64; 4]>, String> {
+        let mut used = Vec::new();
+        self.each_part(parts, count / in_a_part, |_, bytes| {
+            used.extend_from_slice(bytes)
+        });
+        let bytes = in_a_part * OBJECT as u64;
+        let (mut objects, mut read, mut wanted) = (Vec::new(), 0, 0);
+        for (part, _) in (0..).zip(&used).filter(|(_, used)| **used != 0) {
+            wanted += bytes;
+            self.each_part(address + part * bytes, bytes, |_, bytes| {
+                read += bytes.len() as u64;
+                for object in bytes.chunks_exact(OBJECT) {
+                    let word = |at: usize| {
+                        let word = object.get(at..at + 8).and_then(|word| word.try_into().ok());
+                        word.map_or(0, u64::from_ne_bytes)
+                    };
+                    if word(0) != 0 && word(8) != 0 {
+                        // The stack's number is the first of two.
+                        let stack = word(24).to_ne_bytes();
+                        let stack = u32::from_ne_bytes([stack[0], stack[1], stack[2], stack[3]]);
+                        objects.push([word(0), word(8), word(16), u64::from(stack)]);
+                    }
+                }
+            });
+        }
+        match read == wanted && used.len() as u64 == count / in_a_part {
+            true => Ok(objects),
+            false => Err("its table of objects cannot be read".to_owned()),
+        }
+    }
+
+    /// Adds objects, and their stacks.
+    fn add_objects(&mut self, objects: Vec<[u64; 4]>, words: &[u64]) {
+        let mut known: BTreeMap<u64, usize> = BTreeMap::new();
+        for [address, bytes, iteration, begins] in objects {
+            let stack = *known.entry(begins).or_insert_with(|| {
+                let begins = usize::try_from(begins).unwrap_or(0);
+                let count = words.get(begins).copied().filter(|_| begins > 0);
+                let count = usize::try_from(count.unwrap_or(0))
+                    .unwrap_or(0)
+                    .min(1 << 10);
+                let stack = words.get(begins + 1..begins + 1 + count);
+                let stack = stack.unwrap_or_default().iter().copied().map(Avma);
+                self.stacks.push(stack.collect());
+                self.stacks.len() - 1
+            });
+            self.objects.push(Live {
+                address,
+                bytes,
+                iteration,
+                stack,
+            });
+        }
+    }
+
+    /// Reads memory part by part, as far as it is there.
+    fn each_part(&self, address: u64, bytes: u64, mut part: impl FnMut(u64, &[u8])) {
+        let mut buffer = vec![0; PART.min(usize::try_from(bytes).unwrap_or(PART))];
+        let mut at = 0;
+        while at < bytes {
+            let most = usize::try_from(bytes - at).unwrap_or(PART).min(PART);
+            match self.memory.read_at(&mut buffer[..most], address + at) {
+                Ok(read @ 1..) => {
+                    part(at, &buffer[..read]);
+                    at += read as u64;
+                }
+                _ => return,
+            }
+        }
+    }
+
+    /// Reads all objects and roots. `groups` has the group of each object of the table.
+    ///
+    /// # Errors
+    ///
+    /// If that is too much.
+    pub(crate) fn scan(&self, groups: &[u32]) -> Result<(Scan, RootNames), String> {
+        let started = Instant::now();
+        let objects = self.objects.iter().zip(groups).map(|(live, group)| Object {
+            address: live.address,
+            bytes: live.bytes,
+            group: *group,
+        });
+        let mut scan = Scan::new(objects.collect());
+        let sum: u64 = self.objects.iter().map(|live| live.bytes).sum();
+        let mebibytes = |bytes: u64| bytes >> 20;
+        if sum > MAX_BYTES {
+            return Err(format!(
+                "{} MiB are alive, and at most {} MiB are read",
+                mebibytes(sum),
+                mebibytes(MAX_BYTES)
+            ));
+        }
+        let all = scan.objects().to_vec();
+        for (number, object) in all.iter().enumerate() {
+            self.each_part(object.address, object.bytes, |at, bytes| {
+                scan.object(number, at, bytes);
+            });
+            if number % 1024 == 0 && started.elapsed() > MAX_TIME {
+                return Err(format!(
+                    "reading {} objects takes more than {} s",
+                    all.len(),
+                    MAX_TIME.as_secs()
+                ));
+            }
+        }
+        let names = self.scan_roots(&mut scan);
+        Ok((scan, names))
+    }
+
+    fn scan_roots(&self, scan: &mut Scan) -> RootNames {
+        let files = mapped_files(&self.maps);
+        let mut variables: BTreeMap<&str, Variables> = BTreeMap::new();
+        // Every word that is found, with the name of what it belongs to.
+        let mut found: Vec<(Root, String, u64)> = Vec::new();
+        let mut program = None;
+        let mut last_file: Option<&Mapping> = None;
+        for (mapping, file) in self.maps.mappings.iter().zip(&files) {
+            if let Some(path) = mapping.file()
+                && mapping.offset == 0
+            {
+                variables.entry(path).or_insert_with(|| Variables::of(file));
+                program = program.or(Some(path));
+            }
+            if mapping.file().is_some() {
+                last_file = Some(mapping);
+            }
+            let is_writable = mapping.permissions.read && mapping.permissions.write;
+            if !is_writable || mapping.permissions.shared {
+                continue;
+            }
+            // `.bss` follows the file's last mapping.
+            let is_bss =
+                mapping.path.is_empty() && last_file.is_some_and(|last| last.end == mapping.start);
+            if mapping.file().is_some() || is_bss {
+                let of = last_file.and_then(Mapping::file);
+                self.statics(
+                    scan,
+                    mapping,
+                    of.and_then(|path| variables.get(path)),
+                    &mut found,
+                );
+            } else {
+                let program = program.and_then(|path| variables.get(path));
+                self.threads_in(scan, mapping, program, &mut found);
+            }
+        }
+        for thread in self.threads.iter().skip(1) {
+            for register in &thread.registers {
+                found.push((Root::Stack(0), thread.name.clone(), *register));
+            }
+        }
+        let names: BTreeSet<String> = found.iter().map(|(_, name, _)| name.clone()).collect();
+        let names: Vec<String> = names.into_iter().collect();
+        for (root, name, word) in found {
+            let rank = names.binary_search(&name).unwrap_or(0);
+            let rank = u32::try_from(rank).unwrap_or(u32::MAX);
+            let root = match root {
+                Root::Static(_) => Root::Static(rank),
+                Root::ThreadLocal(_) => Root::ThreadLocal(rank),
+                Root::Stack(_) => Root::Stack(rank),
+                Root::Unnamed(_) => Root::Unnamed(rank),
+                other => other,
+            };
+            scan.word(root, word);
+        }
+        RootNames(names)
+    }
+
+    /// Reads the statics in a mapping.
+    fn statics(
+        &self,
+        scan: &mut Scan,
+        mapping: &Mapping,
+        variables: Option<&Variables>,
+        found: &mut Vec<(Root, String, u64)>,
+    ) {
+        self.each_part(mapping.start, mapping.end - mapping.start, |at, bytes| {
+            scan.each(bytes, |offset, word| {
+                let address = mapping.start + at + offset;
+                let name = variables.and_then(|all| all.static_at(address));
+                found.push((Root::Static(0), name.unwrap_or_default(), word));
+            });
+        });
+    }
+
+    /// Reads the stacks and the thread-locals of the threads that have theirs in a mapping.
+    fn threads_in(
+        &self,
+        scan: &mut Scan,
+        mapping: &Mapping,
+        program: Option<&Variables>,
+        found: &mut Vec<(Root, String, u64)>,
+    ) {
+        let has = |address: u64| (mapping.start..mapping.end).contains(&address);
+        for (number, thread) in self.threads.iter().enumerate() {
+            let locals = thread
+                .thread_pointer
+                .saturating_sub(self.thread_local_bytes);
+            let locals = locals.max(mapping.start);
+            let end = (thread.thread_pointer + CONTROL_BLOCK).min(mapping.end);
+            if has(thread.thread_pointer) {
+                self.each_part(locals, end - locals, |at, bytes| {
+                    scan.each(bytes, |offset, word| {
+                        let address = locals + at + offset;
+                        let distance = address.wrapping_sub(thread.thread_pointer).cast_signed();
+                        let name = program.and_then(|all| all.thread_local_at(distance));
+                        match name {
+                            Some(name) if name.ends_with(ALLOCATORS) => {}
+                            Some(name) => {
+                                // What follows is the standard library's: `app::SEEN::{{constant}}::…`.
+                                let end = name.find("::{").unwrap_or(name.len());
+                                let name = name[..end].to_owned();
+                                found.push((Root::ThreadLocal(0), name, word));
+                            }
+                            None => found.push((Root::Unnamed(0), thread.name.clone(), word)),
+                        }
+                    });
+                });
+            }
+            if has(thread.stack_pointer) {
+                let red_zone = if number == 0 { 0 } else { RED_ZONE };
+                let start = thread.stack_pointer.saturating_sub(red_zone) & !7;
+                let start = start.max(mapping.start);
+                let end = match has(thread.thread_pointer) {
+                    true => locals.max(start),
+                    false => mapping.end,
+                };
+                let root = if number == 0 {
+                    Root::State
+                } else {
+                    Root::Stack(0)
+                };
+                self.each_part(start, end - start, |_, bytes| {
+                    scan.each(bytes, |_, word| {
+                        found.push((root, thread.name.clone(), word))
+                    });
+                });
+            }
+        }
+    }
+}
+
+impl RootNames {
+    /// Returns the name of a root. `None` if it has none.
+    pub(crate) fn name(&self, root: Root) -> Option<&str> {
+        match root {
+            Root::Static(rank) | Root::ThreadLocal(rank) | Root::Stack(rank) => {
+                let name = self.0.get(usize::try_from(rank).ok()?)?;
+                (!name.is_empty()).then_some(name)
+            }
+            Root::State | Root::Mapped | Root::Unnamed(_) => None,
+        }
+    }
+}
