@@ -187,13 +187,14 @@ impl Folder {
             let named = self.frames.get(address).map_or(&[][..], Vec::as_slice);
             named.iter().zip(table.get(*address))
         });
-        let kinds = functions.clone().map(|((_, kind), _)| *kind);
-        let is_hashbrown = |kind: &Kind| *kind == Kind::Hashbrown;
-        let end = leaf_end(kinds.clone());
-        let end = end + kinds.skip(end).take_while(is_hashbrown).count();
-        let of_library = functions
-            .take(end)
-            .filter(|((_, kind), _)| matches!(kind, Kind::Std | Kind::Hashbrown));
+        // A crate that has a table of hashbrown's has no container of its own.
+        let is_library = |frame: &Frame, kind: Kind| {
+            matches!(
+                kind,
+                Kind::Allocator | Kind::Global | Kind::Std | Kind::Shim
+            ) || frame.function.starts_with("hashbrown::")
+        };
+        let of_library = functions.take_while(|((frame, kind), _)| is_library(frame, *kind));
         let functions = of_library
             .map(|((frame, _), source)| (frame.function.as_str(), source.arguments.as_deref()));
         holders::types::container(functions)

@@ -47,11 +47,8 @@ pub(crate) fn container<'a>(
             let inner = function.strip_prefix('<').unwrap_or(function);
             let rest = inner.strip_prefix(module);
             let rest = rest.and_then(|rest| rest.strip_prefix("::"));
-            let is_method = |rest: &str| {
-                rest.strip_prefix(name)
-                    .is_some_and(|rest| rest.starts_with("::") || rest.starts_with(" as "))
-            };
-            rest.is_some_and(|rest| is_method(rest) || !rest.contains("::"))
+            let is_type = |segment: &str| segment.split(" as ").next() == Some(name);
+            rest.is_some_and(|rest| !rest.contains("::") || rest.split("::").any(is_type))
         });
         let Some((_, name, takes)) = container else {
             continue;
