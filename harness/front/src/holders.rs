@@ -318,6 +318,7 @@ impl Names<'_> {
         };
         let first = held.links.first().map_or(held.asked, |link| link.of);
         let mut holders = Holders {
+            what: name(group),
             of: held.asked,
             objects: first,
             weak: held.weak,

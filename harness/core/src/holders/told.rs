@@ -12,6 +12,10 @@ pub const MAX_LINKS: usize = 16;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Holders {
+    /// What the objects are: the type of a container, or the future of a task. `None` if nobody
+    /// knows.
+    #[serde(deserialize_with = "required")]
+    pub what: Option<String>,
     /// How many objects were looked at.
     pub of: u64,
     /// For how many of them this is the answer.

@@ -301,6 +301,7 @@ fn any_holders() -> BoxedStrategy<Holders> {
         ChainEnd::Deeper,
     ];
     drawn!(Holders {
+        what: option::of(words()),
         of: any::<u64>(),
         objects: any::<u64>(),
         weak: any::<u64>(),

@@ -326,6 +326,7 @@ fn each_string(report: &mut Report, mut visit: impl FnMut(&'static str, &mut Str
         let mut frames: Vec<&mut Frame> = finding.frames.iter_mut().collect();
         let mut blames: Vec<&mut Blame> = finding.blame.iter_mut().collect();
         if let Some(holders) = &mut finding.holders {
+            holders.what.iter_mut().for_each(|name| visit("name", name));
             for link in &mut holders.chain {
                 link.name.iter_mut().for_each(|name| visit("name", name));
                 blames.extend(&mut link.blame);
