@@ -112,6 +112,9 @@ fn message(joined: &Joined, entry: &Entry<'_>, main: Option<&Base>) -> String {
             text += &format!(" in {}", place.plain());
         }
         text += &format!(", {}.", cause.course());
+        for held in cause.held() {
+            text += &format!("\n{}", held.plain());
+        }
         for means in cause.means() {
             text += &format!("\n{means}");
         }
@@ -139,9 +142,9 @@ fn message(joined: &Joined, entry: &Entry<'_>, main: Option<&Base>) -> String {
     text
 }
 
-/// Returns the place of the frame nearest to the leaf that is in one of the files.
+/// Returns the best place that is in one of the files.
 fn place(finding: &Finding, prefix: &str, files: &Files<'_>) -> Option<Place> {
-    let mut places = finding.frames.iter();
+    let mut places = plain::blamed_frames(finding);
     places.find_map(|frame| plain::place(frame, prefix).filter(|place| files.have(&place.path)))
 }
 

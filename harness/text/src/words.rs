@@ -80,6 +80,17 @@ impl Words {
         self
     }
 
+    /// Returns the sentence with a capital letter, if it begins with plimsoll's own words.
+    #[must_use]
+    pub fn capital(mut self) -> Self {
+        if let Some(Word::Said(text) | Word::Stressed(text)) = self.0.first_mut() {
+            let mut letters = text.chars();
+            let first = letters.next().map(char::to_uppercase);
+            *text = first.into_iter().flatten().chain(letters).collect();
+        }
+        self
+    }
+
     /// Returns the runs of text, in their order.
     pub fn iter(&self) -> impl Iterator<Item = &Word> {
         self.0.iter()

@@ -96,14 +96,15 @@ impl Base {
         let Some(report) = there.and_then(Scenario::report) else {
             return Since::Unknown;
         };
-        let key = cause.key();
-        let found = report.of(|finding| {
-            finding.cause() == key
+        let keys: Vec<_> = cause.findings.iter().map(|one| one.cause()).collect();
+        let findings = report.of(|finding| {
+            keys.contains(&finding.cause())
                 && finding.verdict != Verdict::Inconclusive
                 && !finding.is_unused()
         });
-        match (report.causes(&found).first(), report.verdict) {
-            (Some(before), _) if is_as_fast(before, cause) => Since::Before,
+        let before = (!findings.is_empty()).then_some(Cause { report, findings });
+        match (before, report.verdict) {
+            (Some(before), _) if is_as_fast(&before, cause) => Since::Before,
             (Some(before), _) => {
                 Since::Faster(format!("{} per {}", before.sum().short(), report.per.one()))
             }

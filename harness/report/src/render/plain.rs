@@ -38,10 +38,18 @@ pub struct Place {
 /// Returns the line to blame for a finding, if it is in the repository: the reader's own code
 /// that a person of this repository can change.
 pub fn blamed(finding: &Finding, prefix: &str) -> Option<Place> {
-    let blame = finding.blame.as_ref();
-    let blamed = blame.and_then(|blame| blame.caller.as_ref().or(blame.at.as_ref()));
-    let mut frames = blamed.into_iter().chain(&finding.frames);
-    frames.find_map(|frame| place(frame, prefix))
+    blamed_frames(finding).find_map(|frame| place(frame, prefix))
+}
+
+/// Returns the frames whose lines may be the one to blame, the best first: what puts the objects
+/// into what holds them, then what allocates them.
+pub fn blamed_frames(finding: &Finding) -> impl Iterator<Item = &Frame> {
+    let blames = [finding.held_at(), finding.blame.as_ref()];
+    let blamed = blames
+        .into_iter()
+        .flatten()
+        .filter_map(|blame| blame.caller.as_ref().or(blame.at.as_ref()));
+    blamed.chain(&finding.frames)
 }
 
 /// Returns the place of a frame, if it is in the repository.

@@ -344,13 +344,28 @@ impl Found<'_> {
     fn related(&self, frames: &[Frame], place: &Place, prefix: &str) -> Vec<Value> {
         let mut seen = BTreeSet::from([place.clone()]);
         let mut related: Vec<(Place, String)> = Vec::new();
-        for frame in frames {
+        let holders = self.finding.and_then(|finding| finding.holders.as_ref());
+        let links = holders.iter().flat_map(|holders| &holders.chain);
+        let holders = links.filter_map(|link| {
+            let name = message::name(link.name.as_deref()?);
+            let blame = link.blame.as_ref()?;
+            let frame = blame.caller.as_ref().or(blame.at.as_ref())?;
+            Some((frame, format!("allocates {name}, which holds it")))
+        });
+        let frames = frames.iter().enumerate().map(|(number, frame)| {
+            let does = if number == 0 {
+                "allocates it in"
+            } else {
+                "called by"
+            };
+            (frame, format!("{does} {}", message::name(&frame.function)))
+        });
+        for (frame, text) in holders.chain(frames) {
             if let Some(place) = plain::place(frame, prefix)
                 && related.len() < MAX_RELATED - 1
                 && seen.insert(place.clone())
             {
-                let called = format!("called by {}", message::name(&frame.function));
-                related.push((place, called));
+                related.push((place, text));
             }
         }
         let standing = self.finding.map(|finding| finding.standing);

@@ -69,7 +69,7 @@ pub(super) fn stacks(page: &mut Page, report: &Report, findings: &[&Finding]) {
     let growing = report.of(|finding| finding.verdict >= Verdict::Inconclusive);
     let causes = report.causes(&growing);
     let number_of_cause = |finding: &&Finding| {
-        let is_cause = |cause: &Cause<'_>| cause.key() == finding.cause();
+        let is_cause = |cause: &Cause<'_>| cause.has(finding);
         causes.iter().position(is_cause).unwrap_or(usize::MAX)
     };
     findings.sort_by_key(number_of_cause);
@@ -79,7 +79,7 @@ pub(super) fn stacks(page: &mut Page, report: &Report, findings: &[&Finding]) {
         page.blank();
         let standing = finding.standing.meaning();
         let mut of_all = causes.iter().enumerate();
-        let cause = of_all.find(|(_, cause)| cause.key() == finding.cause());
+        let cause = of_all.find(|(_, cause)| cause.has(finding));
         let text = match cause {
             _ if finding.is_unused() => finding.unused(&report.per).plain(),
             Some((number, cause)) => {

@@ -44,16 +44,20 @@ impl Report {
     pub fn causes<'a>(&'a self, findings: &[&'a Finding]) -> Vec<Cause<'a>> {
         let mut causes: Vec<Cause<'a>> = Vec::new();
         for &finding in findings {
-            let key = finding.cause();
-            let mut same = causes.iter_mut();
-            match same.find(|cause| cause.key() == key) {
-                Some(cause) => cause.findings.push(finding),
-                None => causes.push(Cause {
-                    report: self,
-                    findings: vec![finding],
-                }),
-            }
+            // It may be what several others share.
+            let (same, others): (Vec<Cause<'a>>, _) =
+                causes.into_iter().partition(|cause| cause.takes(finding));
+            causes = others;
+            let all = same.into_iter().flat_map(|cause| cause.findings);
+            causes.push(Cause {
+                report: self,
+                findings: all.chain([finding]).collect(),
+            });
         }
+        for cause in &mut causes {
+            cause.findings.sort_by_key(|one| place_among(findings, one));
+        }
+        causes.sort_by_key(|cause| place_among(findings, cause.first()));
         // Stable: equal ones stay in the order of their first findings.
         causes.sort_by_key(|cause| {
             let first = cause.first();
@@ -108,6 +112,20 @@ impl<'a> Cause<'a> {
     pub fn of(report: &'a Report, finding: &'a Finding) -> Cause<'a> {
         let findings = vec![finding];
         Cause { report, findings }
+    }
+
+    /// Returns whether a finding has this cause: the same place to blame, or the same holder.
+    fn takes(&self, finding: &Finding) -> bool {
+        let key = finding.cause();
+        self.findings.iter().any(|other| {
+            let are_alike = other.clock.is_some() == finding.clock.is_some();
+            other.cause() == key || are_alike && other.shares_holder(finding)
+        })
+    }
+
+    /// Returns whether it has this finding.
+    pub fn has(&self, finding: &Finding) -> bool {
+        self.findings.iter().any(|own| std::ptr::eq(*own, finding))
     }
 
     /// Returns the finding that the report lists first.
@@ -175,7 +193,12 @@ impl<'a> Cause<'a> {
     /// Returns the place to blame: `lru::put, called from fill at src/lru.rs:14`. If the
     /// function that was called allocates in several others, the first of these are named.
     /// `None` for a resource.
+    ///
+    /// If it is known what a fix changes, that is the place: where a container is filled.
     pub fn place(&self) -> Option<Words> {
+        if let Some(held) = self.findings.iter().find_map(|one| one.held_at()) {
+            return Some(held.words());
+        }
         let blames = || self.findings.iter().filter_map(|one| one.blame.as_ref());
         let mut names: Vec<&str> = Vec::new();
         for at in blames().filter_map(|blame| blame.at.as_ref()) {
@@ -267,6 +290,12 @@ impl<'a> Cause<'a> {
             false => course,
         }
     }
+}
+
+/// Returns the place of a finding among others.
+fn place_among(findings: &[&Finding], finding: &Finding) -> usize {
+    let is_it = |one: &&Finding| std::ptr::eq(*one, finding);
+    findings.iter().position(is_it).unwrap_or(usize::MAX)
 }
 
 /// Returns `born in iterations 8,193–16,384: 8,192 allocated, 82 alive at 65,536`.

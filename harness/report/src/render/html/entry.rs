@@ -51,6 +51,7 @@ pub(super) fn all(page: &Page<'_>, entries: &[Entry<'_>]) -> Markup {
 fn one(page: &Page<'_>, entry: &Entry<'_>) -> Markup {
     let place = entry.cause().and_then(|cause| cause.place());
     let is_said = page.is_said && entry.kind == Kind::Grows && place.is_some();
+    let held = entry.cause().map(|cause| cause.held()).unwrap_or_default();
     let means = entry.cause().map(|cause| cause.means()).unwrap_or_default();
     let sampled = entry.cause().and_then(|cause| cause.report.sampled_every());
     let accept = match entry.kind {
@@ -85,6 +86,9 @@ fn one(page: &Page<'_>, entry: &Entry<'_>) -> Markup {
                     }
                 }
                 @if !reasons.is_empty() { ". What has no result did not pass." }
+            }
+            @if !held.is_empty() {
+                p class="held" { @for held in held { (words(&held.capital(), page.links)) ". " } }
             }
             @if !means.is_empty() || sampled.is_some() {
                 p class="means" {

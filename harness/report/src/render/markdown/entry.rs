@@ -26,6 +26,7 @@ const COMMAND: usize = 6_000;
 /// Returns the entry without its stacks and pictures. Commands that stand above are left out.
 pub(super) fn block(view: &View<'_>, entry: &Entry<'_>, above: &mut BTreeSet<String>) -> String {
     let mut parts = vec![first_line(view, entry)];
+    parts.extend(held(view, entry));
     parts.extend(means(view, entry));
     let report = entry.worst().report();
     match (entry.kind, report) {
@@ -78,6 +79,16 @@ fn title(entry: &Entry<'_>) -> Words {
         Kind::Unsure => Words::default().say("Unsure: ").join(entry.title()),
         _ => entry.title(),
     }
+}
+
+/// Returns who holds what grows.
+fn held(view: &View<'_>, entry: &Entry<'_>) -> Option<String> {
+    let held = entry.cause()?.held().into_iter().map(|words| {
+        let line = words.markdown(NAME, |file, line| view.links.line(file, line));
+        sentence(&line)
+    });
+    let held: Vec<String> = held.collect();
+    (!held.is_empty()).then(|| held.join(" "))
 }
 
 /// Returns what the growth means: for a service, by who stayed, and against the base.

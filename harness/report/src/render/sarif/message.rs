@@ -77,6 +77,9 @@ pub(super) fn entry(joined: &Joined, titles: &[String], entry: &Entry<'_>) -> Me
         if let Some(place) = cause.place() {
             words = words.say(" in ").join(place);
         }
+        for held in cause.held() {
+            words = words.say("; ").join(held);
+        }
         for means in cause.means() {
             words = words.say(format!("; {means}"));
         }
