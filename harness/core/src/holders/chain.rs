@@ -130,7 +130,8 @@ impl Graph {
         });
         level.retain(|object| reach[*object] == wanted);
         while !level.is_empty() && held.links.len() < MAX_LEVELS {
-            let Some((holder, candidate)) = self.best(&level, &seen, wanted) else {
+            let Some((holder, candidate)) = self.holder_of(&mut level, &mut seen, (&reach, wanted))
+            else {
                 let of_these = asked.iter().copied();
                 let of_these = of_these.filter(|one| reach[*one] == wanted);
                 held.end = self.end(&of_these.collect::<Vec<usize>>(), &seen, wanted);
@@ -168,6 +169,45 @@ impl Graph {
             level = objects;
         }
         held
+    }
+
+    /// Returns the group or the root that holds most of a level.
+    ///
+    /// Objects of one group may be a list or a tree, of which only the first is held from outside.
+    /// So no group holds itself, and if nothing holds most of the level, all of its groups is asked
+    /// for.
+    fn holder_of(
+        &self,
+        level: &mut BTreeSet<usize>,
+        seen: &mut [bool],
+        (reach, wanted): (&[Reach], Reach),
+    ) -> Option<(Holder, Candidate)> {
+        let groups = level.iter().map(|object| self.objects[*object].group);
+        let groups: BTreeSet<u32> = groups.collect();
+        let all = self.objects.iter().enumerate();
+        let all = all.filter(|(_, object)| groups.contains(&object.group));
+        let all: BTreeSet<usize> = all.map(|(number, _)| number).collect();
+        for object in &all {
+            seen[*object] = true;
+        }
+        let all: BTreeSet<usize> = all
+            .into_iter()
+            .filter(|one| reach[*one] == wanted)
+            .collect();
+        let best = self.best(level, seen, wanted);
+        if best
+            .as_ref()
+            .is_some_and(|(_, best)| best.holds.len() * 2 >= level.len())
+        {
+            return best;
+        }
+        match self.best(&all, seen, wanted) {
+            Some(of_all) if best.is_none() => {
+                *level = all;
+                Some(of_all)
+            }
+            _ => best,
+        }
     }
 
     /// Returns the group or the root that holds most of a level, from outside of what was seen.

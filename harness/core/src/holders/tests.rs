@@ -161,6 +161,18 @@ fn chains() {
             "cycle 100 by node to node",
         ),
         (
+            "a list whose head is older than what is asked for",
+            "<static> -> cache -> old\n old -> node0\n node# -> node#+1",
+            "node",
+            "1 of 100 by 1 old, 1 of 1 by 1 cache, 1 of 1 by Static(7), root",
+        ),
+        (
+            "a tree of one group, of which a static has the first",
+            "<static> -> map -> node0\n node0 -> node#\n node# -> value#",
+            "value",
+            "100 of 100 by 100 node, 1 of 100 by 1 map, 1 of 1 by Static(7), root",
+        ),
+        (
             "cycles of two",
             "parent# -> child#\n child# -> parent#",
             "child",

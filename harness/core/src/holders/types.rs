@@ -12,7 +12,7 @@ const MAX: usize = 80;
 /// how many arguments say what is in it.
 ///
 /// Functions that are inlined have no type in their names in some builds, but always a module.
-const CONTAINERS: [(&str, &str, usize); 17] = [
+const CONTAINERS: [(&str, &str, usize); 18] = [
     ("alloc::boxed", "Box", 1),
     ("alloc::collections::binary_heap", "BinaryHeap", 1),
     ("alloc::collections::btree::map", "BTreeMap", 2),
@@ -20,6 +20,7 @@ const CONTAINERS: [(&str, &str, usize); 17] = [
     ("alloc::collections::linked_list", "LinkedList", 1),
     ("alloc::collections::vec_deque", "VecDeque", 1),
     ("alloc::ffi::c_str", "CString", 0),
+    ("alloc::raw_vec", "RawVec", 1),
     ("alloc::rc", "Rc", 1),
     ("alloc::string", "String", 0),
     ("alloc::sync", "Arc", 1),
@@ -41,6 +42,7 @@ pub(crate) fn container<'a>(
     functions: impl Iterator<Item = (&'a str, Option<&'a str>)>,
 ) -> Option<Contents> {
     let mut found = None;
+    let mut elements: Vec<String> = Vec::new();
     for (function, arguments) in functions {
         // The outermost one is what the program's own code calls.
         let container = CONTAINERS.iter().find(|(module, name, _)| {
@@ -57,15 +59,36 @@ pub(crate) fn container<'a>(
             return Some(Contents::Task(cut(&future)));
         }
         let arguments = arguments.map(split).unwrap_or_default();
-        found = Some(match arguments.get(..*takes) {
-            Some([]) | None => (*name).to_owned(),
-            Some(some) => {
-                let some: Vec<String> = some.iter().map(|one| short(one)).collect();
-                format!("{name}<{}>", some.join(", "))
+        if arguments.len() >= *takes && *takes > 0 {
+            elements = arguments
+                .iter()
+                .take(*takes)
+                .map(|one| short(one))
+                .collect();
+            // A table has pairs of a key and a value.
+            if let [pair] = elements.as_slice()
+                && *name == "RawTable"
+                && let Some(pair) = pair
+                    .strip_prefix('(')
+                    .and_then(|pair| pair.strip_suffix(')'))
+            {
+                elements = parts(pair).into_iter().map(str::to_owned).collect();
             }
-        });
+        }
+        found = Some((*name, *takes));
     }
-    found.map(|name| Contents::Container(cut(&name)))
+    let (name, takes) = found?;
+    // Functions that nothing was inlined into have no arguments in builds with line tables alone.
+    // Those that they call have the same.
+    let elements = match name {
+        "RawTable" => &elements[..],
+        _ => elements.get(..takes).unwrap_or_default(),
+    };
+    let name = match elements {
+        [] => name.to_owned(),
+        some => format!("{name}<{}>", some.join(", ")),
+    };
+    Some(Contents::Container(cut(&name)))
 }
 
 /// What the objects of a stack are.
@@ -176,7 +199,12 @@ pub(crate) fn short(name: &str) -> String {
                     _ => {
                         out.push_str(&last(&word));
                         word.clear();
-                        let (open, close) = if c == '(' { ('(', ')') } else { ('[', ']') };
+                        let (open, close) = match c {
+                            // `Box<(dyn Fn() + Send)>`
+                            '(' if inside.starts_with("dyn ") => ("", ""),
+                            '(' => ("(", ")"),
+                            _ => ("[", "]"),
+                        };
                         let kept: Vec<String> = parts(inside).into_iter().map(short).collect();
                         out.push_str(&format!("{open}{}{close}", kept.join(", ")));
                     }
@@ -257,8 +285,8 @@ mod tests {
                 "HashMap<String, [u8; 4]>",
             ),
             (
-                "alloc::boxed::Box<dyn core::ops::function::FnMut<(u64), Output=()> + \
-                 core::marker::Send, alloc::alloc::Global>",
+                "alloc::boxed::Box<(dyn core::ops::function::FnMut<(u64), Output=()> + \
+                 core::marker::Send), alloc::alloc::Global>",
                 "Box<dyn FnMut<(u64), Output=()> + Send>",
             ),
             ("fn(&u8) -> app::Id", "fn(&u8) -> Id"),
@@ -307,7 +335,25 @@ mod tests {
             // Another version of hashbrown, of a crate that has a table of its own.
             (
                 vec![("hashbrown::raw::RawTable::resize", Some("<(u64, u8), G>"))],
-                Some("RawTable<(u64, u8)>"),
+                Some("RawTable<u64, u8>"),
+            ),
+            // With line tables alone, a function that nothing is inlined into has no arguments.
+            (
+                vec![
+                    (
+                        "hashbrown::raw::RawTable::reserve_rehash",
+                        Some("<(u64, alloc::sync::Arc<app::A>), G>"),
+                    ),
+                    ("std::collections::hash::map::HashMap::insert", None),
+                ],
+                Some("HashMap<u64, Arc<A>>"),
+            ),
+            (
+                vec![
+                    ("alloc::raw_vec::RawVec::grow_one", Some("<app::A, G>")),
+                    ("alloc::collections::vec_deque::VecDeque::push_back", None),
+                ],
+                Some("VecDeque<A>"),
             ),
             // Inlined, with line tables alone: a module, and no type.
             (
