@@ -11,9 +11,11 @@ use plimsoll_core::report::Subject;
 use plimsoll_core::report::{CheckOutcome, Finding, LadderEnd, Report, json};
 
 use crate::PROGRAM;
+use holders::*;
 use outside::*;
 use profiling::*;
 
+mod holders;
 mod outside;
 mod profiling;
 
@@ -23,6 +25,7 @@ macro_rules! by_name {
 
 /// Every test, by its name.
 pub(crate) const ALL: &[(&str, fn())] = by_name!(
+    what_holds_each_kind_of_growth_is_named,
     a_leak_fails_with_its_stack_and_exact_rate,
     a_full_buffer_passes_and_is_quiet,
     what_one_cargo_runs_is_one_run,

@@ -1,6 +1,7 @@
 //! A leak test of well-behaved and of misbehaving scenarios: what the tests run.
 
 mod healthy;
+mod holders;
 mod maps;
 
 use std::cell::RefCell;
@@ -489,10 +490,24 @@ plimsoll::main!(
 /// Runs the leak test.
 pub(crate) fn run() -> std::process::ExitCode {
     match std::env::var(crate::PROGRAM).as_deref() {
-        Ok(HEALTHY) => healthy::run(),
+        Ok(HEALTHY) => run_all(healthy::all),
+        Ok(HOLDERS) => run_all(holders::all),
         _ => main(),
     }
 }
 
+/// Runs other scenarios as a leak test of their own.
+fn run_all(all: fn() -> Vec<Scenario>) -> std::process::ExitCode {
+    let target = plimsoll::__private::Target {
+        package: env!("CARGO_PKG_NAME"),
+        name: env!("CARGO_CRATE_NAME"),
+        manifest_dir: env!("CARGO_MANIFEST_DIR"),
+    };
+    plimsoll::__private::main(&target, all)
+}
+
 /// Makes the leak test that of workloads that keep nothing.
 pub(crate) const HEALTHY: &str = "healthy";
+
+/// Makes the leak test that of workloads whose objects are held by something.
+pub(crate) const HOLDERS: &str = "holders";

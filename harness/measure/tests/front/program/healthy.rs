@@ -106,18 +106,8 @@ impl Drop for GlibcObject {
     }
 }
 
-/// Runs them as a leak test of their own.
-pub(super) fn run() -> std::process::ExitCode {
-    let target = plimsoll::__private::Target {
-        package: env!("CARGO_PKG_NAME"),
-        name: env!("CARGO_CRATE_NAME"),
-        manifest_dir: env!("CARGO_MANIFEST_DIR"),
-    };
-    plimsoll::__private::main(&target, all)
-}
-
 /// All of them, by name.
-fn all() -> Vec<Scenario> {
+pub(super) fn all() -> Vec<Scenario> {
     vec![
         Scenario::new("churns_sizes", || {
             let mut recent = Recent::new(200);

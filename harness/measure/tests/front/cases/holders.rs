@@ -1,0 +1,124 @@
+//! Who holds what grows, for one workload of each kind.
+
+use plimsoll_core::holders::{ChainEnd, Holders, LinkKind};
+
+use super::Project;
+use crate::PROGRAM;
+use crate::program::HOLDERS;
+
+/// Writes a chain down: the types from the objects upward, and the end.
+fn written(holders: &Holders) -> String {
+    let name = |name: &Option<String>| name.clone().unwrap_or_else(|| "?".to_owned());
+    let links = holders.chain.iter().map(|link| match link.kind {
+        LinkKind::Objects => name(&link.name),
+        LinkKind::State => "state".to_owned(),
+        kind => format!("{kind:?} {}", name(&link.name)),
+    });
+    // The box of the workload's own closure is not said.
+    let links = links.filter(|link| !link.starts_with("Box<a closure of new"));
+    let end = match (holders.end, &holders.cycle) {
+        (ChainEnd::Root, _) => String::new(),
+        (end, Some(back)) => format!(" {end:?} {} to {}", name(&back.from), name(&back.to)),
+        (end, None) => format!(" {end:?}"),
+    };
+    let what = [name(&holders.what)].into_iter().chain(links);
+    what.collect::<Vec<_>>().join(" < ") + &end
+}
+
+pub(super) fn what_holds_each_kind_of_growth_is_named() {
+    let project = Project::new("holders");
+    let set = "MAX_ITERATIONS=4096 THRESHOLD=100";
+    let mut command = project.leaks(&[], set);
+    let output = command.env(PROGRAM, HOLDERS).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let mut wrong = Vec::new();
+    for (scenario, said, expected) in [
+        (
+            "a_map",
+            "and that by what the scenario has set up",
+            "Arc<Session> < HashMap<u64, Arc<Session>> < state",
+        ),
+        (
+            "a_tree",
+            "those by what the scenario has set up",
+            "Rc<u64> < BTreeMap<u64, Rc<u64>> < state",
+        ),
+        (
+            "a_queue",
+            "held by a VecDeque<Box<[u8; 100]>>",
+            "Box<[u8; 100]> < VecDeque<Box<[u8; 100]>> < state",
+        ),
+        (
+            "a_list",
+            "LinkedList<Session>",
+            "LinkedList<Session> < state",
+        ),
+        (
+            "a_vec",
+            "held by what the scenario has set up",
+            "Vec<u64> < state",
+        ),
+        (
+            "a_static",
+            "HANDLERS",
+            "Box<a closure of subscribe> < Vec<Box<dyn Fn<(), Output=u64> + Send>> < \
+             Static front::program::holders::HANDLERS",
+        ),
+        (
+            "a_thread_local",
+            "SEEN",
+            "Rc<u64> < Vec<Rc<u64>> < ThreadLocal front::program::holders::SEEN",
+        ),
+        (
+            "a_cycle",
+            "a cycle: ",
+            "Rc<Parent> < Rc<Child> < Vec<Rc<Child>> Cycle Rc<Child> to Rc<Parent>",
+        ),
+        (
+            "a_cycle_of_one",
+            "a `Weak` for the reference back",
+            "Rc<Alone> Cycle Rc<Alone> to Rc<Alone>",
+        ),
+        ("forgotten", "lost", "Box<Session> Lost"),
+        (
+            "a_weak",
+            "only a `Weak` keeps the memory",
+            "Rc<Session> < Vec<Weak<Session>> < state",
+        ),
+        (
+            "a_channel",
+            "channel<Session>",
+            "Box<Block<Session>> < channel<Session> < state",
+        ),
+        (
+            "the_stack_of_a_thread",
+            "the stack of the thread collector",
+            "Arc<Session> < Vec<Arc<Session>> < Stack collector",
+        ),
+        (
+            "a_list_of_c",
+            "are held by themselves",
+            "Box<Node> < Static front::program::holders::listed::LAST",
+        ),
+    ] {
+        let report = project.report(scenario);
+        let chains = report
+            .findings
+            .iter()
+            .filter_map(|one| one.holders.as_ref());
+        let chains: Vec<String> = chains.map(written).collect();
+        let causes = report.causes(&report.growing()).len();
+        let begins = text.find(&format!("---- {scenario} ----")).unwrap();
+        let section = &text[begins + 5..];
+        let section = &section[..section.find("\n---- ").unwrap_or(section.len())];
+        let section = section.split_whitespace().collect::<Vec<_>>().join(" ");
+        let is_named = chains.iter().any(|chain| chain == expected);
+        if !is_named || causes != 1 || !section.contains(said) {
+            let notes = &report.notes;
+            wrong.push(format!(
+                "{scenario}: {causes} causes, {chains:#?}, {notes:?}\n{section}"
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}

@@ -1,0 +1,164 @@
+//! Workloads that keep what they allocate, each held by something else.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap, LinkedList, VecDeque};
+use std::hint::black_box;
+use std::rc::{Rc, Weak};
+use std::sync::{Arc, Mutex, mpsc};
+
+use plimsoll::Scenario;
+
+#[expect(dead_code, reason = "it is only kept")]
+struct Session {
+    name: String,
+    cart: Vec<u64>,
+}
+
+impl Session {
+    fn new(id: u64) -> Session {
+        Session {
+            name: format!("the session {id} of a customer"),
+            cart: vec![id; 6],
+        }
+    }
+}
+
+#[derive(Default)]
+struct App {
+    sessions: HashMap<u64, Arc<Session>>,
+}
+
+impl App {
+    fn open(&mut self, id: u64) {
+        let session = Arc::new(Session::new(id));
+        self.sessions.insert(id, session);
+    }
+}
+
+static HANDLERS: Mutex<Vec<Box<dyn Fn() -> u64 + Send>>> = Mutex::new(Vec::new());
+
+fn subscribe(id: u64) {
+    let session = Session::new(id);
+    let mut handlers = HANDLERS.lock().expect("no handler panics");
+    handlers.push(Box::new(move || session.cart[0]));
+}
+
+thread_local! {
+    static SEEN: RefCell<Vec<Rc<u64>>> = const { RefCell::new(Vec::new()) };
+}
+
+fn see(id: u64) {
+    SEEN.with_borrow_mut(|seen| seen.push(Rc::new(id)));
+}
+
+struct Parent {
+    children: RefCell<Vec<Rc<Child>>>,
+}
+
+#[expect(dead_code, reason = "it is only kept")]
+struct Child {
+    parent: Rc<Parent>,
+    id: u64,
+}
+
+fn family(id: u64) {
+    let parent = Rc::new(Parent {
+        children: RefCell::default(),
+    });
+    let child = Rc::new(Child {
+        parent: Rc::clone(&parent),
+        id,
+    });
+    parent.children.borrow_mut().push(child);
+}
+
+struct Alone {
+    own: RefCell<Option<Rc<Alone>>>,
+}
+
+fn alone(_: u64) {
+    let one = Rc::new(Alone {
+        own: RefCell::default(),
+    });
+    *one.own.borrow_mut() = Some(Rc::clone(&one));
+}
+
+fn forget(id: u64) {
+    std::mem::forget(Box::new(Session::new(id)));
+}
+
+fn collects_in_a_thread() -> Scenario {
+    Scenario::new("the_stack_of_a_thread", || {
+        let (sender, sessions) = mpsc::sync_channel::<Session>(0);
+        let collect = move || {
+            let mut kept: Vec<Arc<Session>> = Vec::new();
+            for session in sessions {
+                kept.push(Arc::new(session));
+            }
+            drop(kept);
+        };
+        let thread = std::thread::Builder::new().name("collector".to_owned());
+        thread.spawn(collect).expect("there is room for a thread");
+        move |i: u64| sender.send(Session::new(i)).expect("the thread is there")
+    })
+}
+
+/// C's way: each points to the one before, and a static to the last.
+fn listed(_: u64) {
+    struct Node {
+        before: *mut Node,
+    }
+    struct Head(RefCell<*mut Node>);
+    // SAFETY: only the thread that runs the workload has it.
+    unsafe impl Sync for Head {}
+    static LAST: Head = Head(RefCell::new(std::ptr::null_mut()));
+    let before = *LAST.0.borrow();
+    let node = Box::into_raw(Box::new(Node { before }));
+    // SAFETY: it was just made.
+    black_box(unsafe { (*node).before });
+    *LAST.0.borrow_mut() = node;
+}
+
+/// All of them, by what holds the objects.
+pub(super) fn all() -> Vec<Scenario> {
+    vec![
+        Scenario::new("a_map", || {
+            let mut app = App::default();
+            move |i: u64| app.open(i)
+        }),
+        Scenario::new("a_tree", || {
+            let mut tree = BTreeMap::new();
+            move |i: u64| drop(tree.insert(i, Rc::new(i)))
+        }),
+        Scenario::new("a_queue", || {
+            let mut queue = VecDeque::new();
+            move |_: u64| queue.push_back(Box::new([0_u8; 100]))
+        }),
+        Scenario::new("a_list", || {
+            let mut list = LinkedList::new();
+            move |i: u64| list.push_back(Session::new(i))
+        }),
+        Scenario::new("a_vec", || {
+            let mut all = Vec::new();
+            move |i: u64| all.push(i)
+        }),
+        Scenario::new("a_static", || subscribe),
+        Scenario::new("a_thread_local", || see),
+        Scenario::new("a_cycle", || family),
+        Scenario::new("a_cycle_of_one", || alone),
+        Scenario::new("forgotten", || forget),
+        Scenario::new("a_weak", || {
+            let mut all: Vec<Weak<Session>> = Vec::new();
+            move |i: u64| all.push(Rc::downgrade(&Rc::new(Session::new(i))))
+        }),
+        Scenario::new("a_channel", || {
+            let (sender, receiver) = mpsc::channel();
+            move |i: u64| {
+                sender.send(Session::new(i)).expect("it has a receiver");
+                let _ = &receiver;
+            }
+        }),
+        collects_in_a_thread(),
+        Scenario::new("a_list_of_c", || listed),
+    ]
+}
