@@ -15,7 +15,11 @@
     reason = "a table for people"
 )]
 
-use std::process::{Command, ExitCode, Stdio};
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::process::{Command, ExitCode, Output, Stdio};
 
 use plimsoll_benches::cpu_seconds as spent;
 
@@ -34,13 +38,16 @@ enum By {
     Server(&'static str, &'static str),
     /// dhat-rs.
     Dhat,
+    /// A subject that is told what to do by the protocol, with or without its table of objects.
+    Subject { objects: bool },
 }
 
 const INACTIVE: Mode = harness("prof:true,prof_active:false", "plimsoll");
 
 /// The name in the table, the usual mode, and the one that may be slower.
-const COMPARED: [(&str, Mode, Mode); 15] = [
+const COMPARED: [(&str, Mode, Mode); 16] = [
     ("exact", INACTIVE, harness(EXACT, "plimsoll")),
+    ("exact, with the table", subject(false), subject(true)),
     (
         "exact, libgcc's unwinder",
         INACTIVE,
@@ -86,6 +93,13 @@ const fn harness(options: &'static str, unwinder: &'static str) -> Mode {
     Mode {
         options,
         by: By::Harness(unwinder),
+    }
+}
+
+const fn subject(objects: bool) -> Mode {
+    Mode {
+        options: "lg_prof_sample:0,prof_accum:false",
+        by: By::Subject { objects },
     }
 }
 
@@ -230,6 +244,7 @@ fn cpu_seconds((name, mode): (&str, Mode), iterations: u64) -> Result<f64, Strin
                 .env("PLIMSOLL_AGES", ages);
             command
         }
+        By::Subject { .. } => Command::new(env!("CARGO_BIN_EXE_workload")),
         By::Dhat => {
             let mut command = Command::new(env!("CARGO_BIN_EXE_workload-dhat"));
             command.arg(iterations.to_string());
@@ -237,12 +252,14 @@ fn cpu_seconds((name, mode): (&str, Mode), iterations: u64) -> Result<f64, Strin
         }
     };
     let before = spent(libc::RUSAGE_CHILDREN);
-    let output = command
+    command
         .env("MALLOC_CONF", &options)
-        .env("_RJEM_MALLOC_CONF", &options)
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| format!("{name}: {error}"))?;
+        .env("_RJEM_MALLOC_CONF", &options);
+    let output = match mode.by {
+        By::Subject { objects } => by_protocol(&mut command, objects, iterations),
+        _ => command.stdin(Stdio::null()).output(),
+    };
+    let output = output.map_err(|error| format!("{name}: {error}"))?;
     let took = spent(libc::RUSAGE_CHILDREN) - before;
     if output.status.success() {
         Ok(took)
@@ -250,4 +267,26 @@ fn cpu_seconds((name, mode): (&str, Mode), iterations: u64) -> Result<f64, Strin
         let said = String::from_utf8_lossy(&output.stderr);
         Err(format!("{name}: {}\n{said}", output.status))
     }
+}
+
+/// Runs a subject as a front does; `docs/protocol.md` has the protocol.
+fn by_protocol(command: &mut Command, objects: bool, iterations: u64) -> io::Result<Output> {
+    let progress = std::env::temp_dir().join(format!("plimsoll-{}", std::process::id()));
+    fs::write(&progress, [0; 16])?;
+    let (mut ours, theirs) = UnixStream::pair()?;
+    command
+        .args(["--plimsoll-subject", &std::process::id().to_string()])
+        .arg(&progress)
+        .arg("plimsoll")
+        .stdin(Stdio::from(OwnedFd::from(theirs)))
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    let child = command.spawn()?;
+    // Or the end of the subject would not end what it says.
+    command.stdin(Stdio::null());
+    let objects = if objects { "objects\n" } else { "" };
+    ours.write_all(format!("{objects}setup everything\nrun {iterations}\nend\n").as_bytes())?;
+    let output = child.wait_with_output();
+    fs::remove_file(progress)?;
+    output
 }
