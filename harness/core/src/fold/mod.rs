@@ -22,6 +22,7 @@
 
 mod alike;
 mod classify;
+mod contents;
 mod normalize;
 mod qualify;
 mod scan;
@@ -30,12 +31,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub use alike::may_be_one;
 pub(crate) use classify::{HARNESS, is_harness, is_of_std};
+pub use contents::Contents;
 pub use normalize::normalize_frame;
 pub(crate) use qualify::{crate_of, package_of_file, version_of_file};
 
 use serde::{Deserialize, Serialize};
 
-use crate::holders::{self, Contents};
 use crate::{Avma, FoldedStack, Frame, Lacks, SourceFrame, SymbolTable};
 use classify::Kind;
 
@@ -197,7 +198,7 @@ impl Folder {
         let of_library = functions.take_while(|((frame, kind), _)| is_library(frame, *kind));
         let functions = of_library
             .map(|((frame, _), source)| (frame.function.as_str(), source.arguments.as_deref()));
-        holders::types::container(functions)
+        contents::container(functions)
     }
 }
 

@@ -20,13 +20,11 @@ mod chain;
 mod graph;
 mod scan;
 mod told;
-pub(crate) mod types;
 
 pub use self::chain::{End, Held, Holder, Link};
 pub use self::graph::Graph;
 pub use self::scan::Scan;
 pub use self::told::{BackReference, ChainEnd, HolderLink, Holders, LinkKind, MAX_LINKS};
-pub use self::types::Contents;
 
 /// An object that is alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Names of containers and their elements, for people.
+//! What the objects of a stack are: containers with the types of their elements, for people.
 //!
 //! Debug information has the generic arguments of every function. Those of the function that
 //! allocates say what a container has in it: `insert<u64, alloc::sync::Arc<app::Session,
@@ -38,7 +38,7 @@ const CONTAINERS: [(&str, &str, usize); 18] = [
 ///
 /// `functions` are those of the standard library nearest the leaf, leaf first: normalised names, and
 /// the generic arguments that debug information has.
-pub(crate) fn container<'a>(
+pub(super) fn container<'a>(
     functions: impl Iterator<Item = (&'a str, Option<&'a str>)>,
 ) -> Option<Contents> {
     let mut found = None;
@@ -168,7 +168,7 @@ const DEFAULTS: [&str; 4] = ["Global", "RandomState", "System", "BuildHasherDefa
 
 /// Returns a type without the paths of its parts, and without arguments that have their defaults:
 /// `Arc<Session>`.
-pub(crate) fn short(name: &str) -> String {
+fn short(name: &str) -> String {
     let mut out = String::new();
     let mut word = String::new();
     let mut rest = name;
