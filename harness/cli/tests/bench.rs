@@ -237,7 +237,7 @@ fn a_lock_file_stays_as_it_is() {
     fs::copy(lock, &path).unwrap();
     // What cargo does not need here, it removes before it builds anything.
     let mut cargo = demo.project.command("cargo");
-    let cargo = cargo.args(["metadata", "--offline", "--format-version", "1"]);
+    let cargo = cargo.args(["tree", "--offline"]);
     assert!(cargo.output().unwrap().status.success());
     let before = (
         fs::read(&path).unwrap(),
