@@ -19,6 +19,10 @@ const MAX_BYTES: u64 = 1 << 30;
 /// How long that may take.
 const MAX_TIME: Duration = Duration::from_secs(5);
 
+/// The most bytes of one mapping of the program's own that is read. Larger ones are reserved, and
+/// mostly empty.
+const MAX_MAPPED: u64 = 64 << 20;
+
 /// How many bytes are read at once.
 const PART: usize = 1 << 18;
 
@@ -61,7 +65,9 @@ pub(crate) struct Stopped {
     pub(crate) maps: Maps,
     pub(crate) objects: Vec<Live>,
     pub(crate) stacks: Vec<Vec<Avma>>,
-    /// How many objects found no room in the table.
+    /// The address of the table.
+    table: u64,
+    /// How many objects found no room in it.
     pub(crate) left_out: u64,
     /// The first is the one that ran the workload.
     threads: Vec<Thread>,
@@ -109,6 +115,7 @@ impl Stopped {
             maps: Maps::parse(&maps),
             objects: Vec::new(),
             stacks: Vec::new(),
+            table: objects,
             left_out,
             threads: Vec::new(),
             running,
@@ -294,9 +301,11 @@ impl Stopped {
                     of.and_then(|path| variables.get(path)),
                     &mut found,
                 );
-            } else {
+            } else if self.has_thread(mapping) {
                 let program = program.and_then(|path| variables.get(path));
                 self.threads_in(scan, mapping, program, &mut found);
+            } else if !self.has_objects(mapping) {
+                self.mapped(scan, mapping, &mut found);
             }
         }
         for thread in self.threads.iter().skip(1) {
@@ -334,6 +343,45 @@ impl Stopped {
                 let address = mapping.start + at + offset;
                 let name = variables.and_then(|all| all.static_at(address));
                 found.push((Root::Static(0), name.unwrap_or_default(), word));
+            });
+        });
+    }
+
+    /// Returns whether a thread has its stack or its thread-locals in a mapping.
+    fn has_thread(&self, mapping: &Mapping) -> bool {
+        let has = |address: u64| (mapping.start..mapping.end).contains(&address);
+        let mut threads = self.threads.iter();
+        threads.any(|thread| has(thread.stack_pointer) || has(thread.thread_pointer))
+    }
+
+    /// Returns whether the allocator has a mapping, as far as objects and the table tell.
+    fn has_objects(&self, mapping: &Mapping) -> bool {
+        let has = |address: u64| (mapping.start..mapping.end).contains(&address);
+        has(self.table) || self.objects.iter().any(|object| has(object.address))
+    }
+
+    /// Reads memory that may have been mapped by the program.
+    ///
+    /// It may also be the allocator's own. For each object, that has the address, and in the next
+    /// word the bytes of its pages, with a number in the low bits (`edata_t` of jemalloc's edata.h).
+    /// Such words are no references.
+    fn mapped(&self, scan: &mut Scan, mapping: &Mapping, found: &mut Vec<(Root, String, u64)>) {
+        let bytes = mapping.end - mapping.start;
+        if bytes > MAX_MAPPED {
+            return;
+        }
+        self.each_part(mapping.start, bytes, |_, bytes| {
+            let word = |at: u64| {
+                let at = usize::try_from(at).ok()?;
+                let word = bytes.get(at..at + 8)?.try_into().ok()?;
+                Some(u64::from_ne_bytes(word))
+            };
+            scan.each(bytes, |offset, value| {
+                let pages = word(offset + 8).unwrap_or(0) & !0xfff;
+                let is_of_allocator = (0x4000..MAX_BYTES).contains(&pages);
+                if !is_of_allocator {
+                    found.push((Root::Mapped, String::new(), value));
+                }
             });
         });
     }

@@ -49,7 +49,7 @@ pub enum Root {
     Static(u32),
     /// A thread-local, by the rank of its name.
     ThreadLocal(u32),
-    /// Memory that was mapped outside the allocator.
+    /// Memory that was mapped outside the allocator, of which nobody knows what is in use.
     Mapped,
     /// The stack of a thread, by the rank of the thread's name. It may have stale words.
     Stack(u32),
@@ -61,7 +61,7 @@ pub enum Root {
 impl Root {
     /// Returns whether its words are in use for certain.
     pub fn is_certain(self) -> bool {
-        !matches!(self, Root::Stack(_) | Root::Unnamed(_))
+        matches!(self, Root::State | Root::Static(_) | Root::ThreadLocal(_))
     }
 }
 

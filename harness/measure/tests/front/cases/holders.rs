@@ -96,6 +96,11 @@ pub(super) fn what_holds_each_kind_of_growth_is_named() {
             "Arc<Session> < Vec<Arc<Session>> < Stack collector",
         ),
         (
+            "memory_of_its_own",
+            "held by memory outside the allocator",
+            "Box<[u64; 5]> < Mapped ?",
+        ),
+        (
             "a_list_of_c",
             "are held by themselves",
             "Box<Node> < Static front::program::holders::listed::LAST",
@@ -121,4 +126,14 @@ pub(super) fn what_holds_each_kind_of_growth_is_named() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+pub(super) fn what_holds_a_stack_that_is_within_is_told_if_asked_for() {
+    let project = Project::new("holders_explained");
+    let set = "EXPLAIN=bounded THRESHOLD=100";
+    let run = project.exact("bounded", set);
+    run.passes("held by a VecDeque<Vec<u8>>, and that by what the scenario has set up");
+    // Nobody asked.
+    let run = project.exact("bounded", "VERBOSE=1 THRESHOLD=100");
+    assert!(!run.text.contains("held by"), "{}", run.text);
 }

@@ -119,6 +119,39 @@ fn listed(_: u64) {
     *LAST.0.borrow_mut() = node;
 }
 
+/// Memory that the program maps itself has the only pointers.
+fn mapped() -> Scenario {
+    Scenario::new("memory_of_its_own", || {
+        const BYTES: usize = 1 << 20;
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // Between two that nobody may use, so that no other memory is joined to it.
+        // SAFETY: mmap(2) without a wished address places the mapping where nothing else is.
+        let around = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                BYTES + 8192,
+                libc::PROT_NONE,
+                kind,
+                -1,
+                0,
+            )
+        };
+        assert_ne!(around, libc::MAP_FAILED);
+        // SAFETY: it is inside of what was just mapped.
+        let place = unsafe { around.byte_add(4096) };
+        // SAFETY: as above.
+        assert_eq!(unsafe { libc::mprotect(place, BYTES, access) }, 0);
+        let place = place.cast::<*mut [u64; 5]>().addr();
+        move |i: u64| {
+            let index = usize::try_from(i).expect("a number") % (BYTES / 8);
+            let place = (place + index * 8) as *mut *mut [u64; 5];
+            // SAFETY: it is one of the words of the mapping.
+            unsafe { place.write(Box::into_raw(Box::new([i; 5]))) };
+        }
+    })
+}
+
 /// All of them, by what holds the objects.
 pub(super) fn all() -> Vec<Scenario> {
     vec![
@@ -160,5 +193,6 @@ pub(super) fn all() -> Vec<Scenario> {
         }),
         collects_in_a_thread(),
         Scenario::new("a_list_of_c", || listed),
+        mapped(),
     ]
 }
