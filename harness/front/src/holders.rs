@@ -9,17 +9,18 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use plimsoll_core::blame::{Blame, Packages, SourceFiles};
-use plimsoll_core::fold::{Folder, Normalization, Trace};
+use plimsoll_core::fold::{Contents, Folder, Normalization, Trace};
 use plimsoll_core::holders::{
-    BackReference, ChainEnd, Contents, End, Graph, Held, Holder, HolderLink, Holders, LinkKind,
-    Root,
+    BackReference, ChainEnd, End, Graph, Held, Holder, HolderLink, Holders, LinkKind, Root,
 };
+use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::units::plural;
 use plimsoll_core::report::{Finding, Report};
 use plimsoll_core::{Avma, FoldedStack, to_f64};
 
 use crate::guardian::Guardian;
 use crate::observe;
+use crate::place::Place;
 use crate::plan::Plan;
 use crate::process::{Answer, Subject};
 use crate::profile::mapped_files;
@@ -31,8 +32,8 @@ use crate::stopped::{RootNames, Stopped};
 /// How many objects of each finding are to be looked at.
 const WANTED: f64 = 500.0;
 
-/// How long the iterations may take.
-const TIME: Duration = Duration::from_secs(3);
+/// How long the iterations may take. They go on as long as twice as many fit into it.
+const TIME: Duration = Duration::from_secs(2);
 
 /// The fewest iterations.
 const FEWEST: u64 = 64;
@@ -56,7 +57,7 @@ pub(crate) struct Search<'a> {
     pub(crate) settings: &'a Effective,
     pub(crate) guardian: &'a Guardian,
     pub(crate) normalization: &'a Normalization,
-    pub(crate) packages: &'a Packages,
+    pub(crate) place: &'a Place,
     /// The scenario's folder.
     pub(crate) folder: &'a Path,
 }
@@ -72,25 +73,34 @@ struct Kind {
 }
 
 impl Search<'_> {
-    /// Adds the holders to the findings of a report that grow; or a note why they are not known.
-    pub(crate) fn add_to(&self, report: &mut Report) {
+    /// Adds the holders to the findings of a report that grow, and to others that somebody asked
+    /// for; or a note why they are not known.
+    pub(crate) fn add_to<'a>(
+        &self,
+        report: &'a mut Report,
+        others: impl Iterator<Item = &'a mut Finding>,
+    ) {
         let iterations = report.rungs.last().map_or(0, |rung| rung.iterations);
-        let is_asked = |finding: &Finding| {
-            finding.verdict >= plimsoll_core::judge::Verdict::Regressed
-                && finding.subject.stack().is_some()
-                && !finding.is_unused()
-        };
-        let mut asked: Vec<&mut Finding> = report
+        let growing = report
             .findings
             .iter_mut()
-            .filter(|finding| is_asked(finding))
-            .take(MOST)
-            .collect();
+            .filter(|finding| finding.verdict >= Verdict::Regressed);
+        let has_objects =
+            |finding: &&mut Finding| finding.subject.stack().is_some() && !finding.is_unused();
+        let asked = growing.chain(others).filter(has_objects).take(MOST);
+        let mut asked: Vec<&mut Finding> = asked.collect();
         if asked.is_empty() || iterations == 0 {
             return;
         }
-        let note = match self.find(&mut asked, &report.scenario, iterations) {
-            Ok(0) => return,
+        let found = self.find(&mut asked, &report.scenario, iterations);
+        let unknown = asked.iter().filter(|finding| finding.holders.is_none());
+        let unknown = unknown.count() as u64;
+        let note = match found {
+            Ok(0) if unknown == 0 => return,
+            Ok(0) => {
+                let stacks = plural(unknown, "stack", "stacks");
+                format!("who holds the objects of {stacks} is not known: the second run had none")
+            }
             Ok(running) => {
                 let threads = plural(running, "thread", "threads");
                 format!("{threads} did not stop, so nobody knows what their stacks hold")
@@ -151,7 +161,7 @@ impl Search<'_> {
         let until = until.min(iterations);
         let started = Instant::now();
         let mut done = 0;
-        while done < until && started.elapsed() < TIME {
+        while done < until && started.elapsed() * 2 < TIME {
             // A slow iteration must not take the time of many.
             done = (done * 2).clamp(1, until);
             self.ask(&mut subject, &Command::Run(done))?;
@@ -239,14 +249,17 @@ impl Search<'_> {
             traces: &traces,
             roots: &roots,
             scenario,
-            packages: self.packages,
+            packages: &self.place.packages(),
             sources: &sources,
         };
         for finding in findings {
             let accused = accused(finding, stopped, &groups, &of_rank, done, &graph);
             if let Some(first) = accused.first() {
                 let group = graph.objects()[*first].group;
-                finding.holders = Some(names.told(&graph.held(&accused), group));
+                let holders = names.told(&graph.held(&accused), group);
+                // Whatever points there may be on a stack that was not read.
+                let is_told = stopped.running == 0 || holders.end == ChainEnd::Root;
+                finding.holders = is_told.then_some(holders);
             }
         }
         Ok(())

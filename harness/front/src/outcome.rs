@@ -6,7 +6,7 @@ use std::path::Path;
 
 use plimsoll_core::blame::{Packages, SourceFiles};
 use plimsoll_core::dump::HeapDump;
-use plimsoll_core::growth::Unit;
+use plimsoll_core::growth::{Unit, View};
 use plimsoll_core::judge::{self, Assessment, Verdict, judge};
 use plimsoll_core::report::files::is_trusted;
 use plimsoll_core::report::{
@@ -23,14 +23,14 @@ use crate::policy::check;
 use crate::protocol::{Greeting, Walks};
 use crate::settings::Effective;
 
-/// A climb's report, with texts that are not part of it.
+/// A climb's report, and what is not part of it.
 pub(crate) struct Judged {
     pub(crate) report: Report,
-    /// Why stacks have their verdict; empty if nobody asked.
-    pub(crate) explained: String,
+    /// The stacks that somebody wants explained, with what decided on each.
+    pub(crate) explained: Vec<(Finding, Vec<View>)>,
 }
 
-/// Judges a climb, and explains every stack, site and resource whose name contains `part`.
+/// Judges a climb. Every stack, site and resource whose name contains `part` is to be explained.
 ///
 /// `why` says why the climb was not profiled in the usual way.
 pub(crate) fn report(
@@ -137,26 +137,32 @@ pub(crate) fn report(
     let (enough, why) = enough(&report, &climb, &route.terms, short_by, corrected.enough);
     report.enough = enough;
     report.notes.extend(why);
-    let explained = part.map(|part| {
-        let mut page = format!("\n---- {scenario}, explained: `{part}` ----\n");
-        let mut explained = judge::explain(&observed, route.baseline, &policy);
-        for (finding, _) in &mut explained {
-            finding.locate(&sources.traces, scenario, packages, files);
-        }
-        explained.retain(|(finding, _)| finding.mentions(part));
-        if explained.is_empty() {
-            page += "no stack that moved in the last rungs has that in its name\n";
-        }
-        for (finding, views) in explained {
-            page += &explain::explain(&report, &finding, &views, &text::Style::plain());
-            page += "\n";
-        }
-        page
-    });
-    Judged {
-        report,
-        explained: explained.unwrap_or_default(),
+    let mut explained = match part {
+        Some(_) => judge::explain(&observed, route.baseline, &policy),
+        None => Vec::new(),
+    };
+    for (finding, _) in &mut explained {
+        finding.locate(&sources.traces, scenario, packages, files);
     }
+    explained.retain(|(finding, _)| part.is_some_and(|part| finding.mentions(part)));
+    Judged { report, explained }
+}
+
+/// Explains why stacks have their verdict, if somebody asked for those whose name contains `part`.
+pub(crate) fn explain(judged: &Judged, part: Option<&str>) -> String {
+    let Some(part) = part else {
+        return String::new();
+    };
+    let scenario = &judged.report.scenario;
+    let mut page = format!("\n---- {scenario}, explained: `{part}` ----\n");
+    if judged.explained.is_empty() {
+        page += "no stack that moved in the last rungs has that in its name\n";
+    }
+    for (finding, views) in &judged.explained {
+        page += &explain::explain(&judged.report, finding, views, &text::Style::plain());
+        page += "\n";
+    }
+    page
 }
 
 /// Makes the report of a scenario that was not run, because its baseline cannot be used.

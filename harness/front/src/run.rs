@@ -446,19 +446,19 @@ impl Shared {
         };
         outcome::keep_dumps(&climb, &route).map_err(unwritable)?;
         let part = self.explain.as_deref();
-        let judged = outcome::report(climb, &route, run, name, why, part);
-        let mut report = judged.report;
-        if !report.growing().is_empty() {
-            let search = Search {
-                program: &self.program,
-                settings,
-                guardian: self.guardian()?,
-                normalization: &self.normalization,
-                packages: &self.place.packages(),
-                folder: &folder,
-            };
-            search.add_to(&mut report);
-        }
+        let mut judged = outcome::report(climb, &route, run, name, why, part);
+        let search = Search {
+            program: &self.program,
+            settings,
+            guardian: self.guardian()?,
+            normalization: &self.normalization,
+            place: &self.place,
+            folder: &folder,
+        };
+        let explained = judged.explained.iter_mut().map(|(finding, _)| finding);
+        search.add_to(&mut judged.report, explained);
+        let explained = outcome::explain(&judged, part);
+        let report = judged.report;
         if let Some(coarse) = Coarse::of(&report)
             && let Ok(mut all) = self.coarse.lock()
         {
@@ -468,7 +468,7 @@ impl Shared {
         if let Ok(mut verdicts) = self.verdicts.lock() {
             verdicts.insert(name.to_owned(), report.verdict);
         }
-        self.conclude(&report, settings, &output, &judged.explained)
+        self.conclude(&report, settings, &output, &explained)
     }
 
     /// Returns the run that a scenario's report belongs to.
