@@ -15,8 +15,8 @@ fn address(number: u64) -> u64 {
     0x7f00_0000_0000 + number * APART
 }
 
-/// Objects, and what they contain: mostly numbers, and in two words the addresses of others, as of
-/// the entries of a map.
+/// Objects, and what they contain: mostly numbers, and in two of 32 words the addresses of others:
+/// one that was allocated next, as the name of a session, and one that may be anywhere, as in a map.
 fn objects(count: u64) -> (Vec<Object>, Vec<u8>) {
     let objects = (0..count).map(|number| Object {
         address: address(number),
@@ -26,7 +26,8 @@ fn objects(count: u64) -> (Vec<Object>, Vec<u8>) {
     let words = (0..count * BYTES as u64 / 8).map(|word| {
         let mixed = word.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         match word % 32 {
-            0 | 9 => address(mixed % count) + 16,
+            0 => address((word / 32 + 1) % count) + 16,
+            9 => address(mixed % count) + 16,
             _ => mixed >> (word % 48),
         }
     });

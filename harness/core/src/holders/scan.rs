@@ -6,6 +6,9 @@ use super::{Object, Root};
 /// The most references that are kept. Later ones are counted alone.
 const MAX_EDGES: usize = 1 << 26;
 
+/// How many words are looked at together.
+const TOGETHER: usize = 8;
+
 /// The bits of an address that are its number within a page.
 const PAGE: u32 = 12;
 
@@ -20,9 +23,8 @@ pub struct Scan {
     low: u64,
     /// The number of bytes from the lowest to the highest address.
     span: u64,
-    /// For each page from `low` on, one more than the number of the last object that begins in it
-    /// or before it. Empty if objects lie too far apart.
-    pages: Vec<u32>,
+    /// The pages from that of `low` on. Empty if objects lie too far apart.
+    pages: Vec<Page>,
     roots: Vec<Root>,
     edges: Vec<Edge>,
     first_words: Vec<[u64; 2]>,
@@ -48,26 +50,13 @@ impl Scan {
         let last = objects.last();
         let high = last.map_or(0, |last| last.address.saturating_add(last.bytes.max(1)));
         let span = high - low;
-        let pages = (span >> PAGE) + 2;
-        let mut table = Vec::new();
-        if pages * 4 <= MAX_TABLE {
-            table.resize(usize::try_from(pages).unwrap_or(0), 0);
-            for (number, object) in (1..).zip(&objects) {
-                let page = (object.address >> PAGE) - (low >> PAGE);
-                table[usize::try_from(page).unwrap_or(0)] = number;
-            }
-            let mut last = 0;
-            for entry in &mut table {
-                last = (*entry).max(last);
-                *entry = last;
-            }
-        }
+        let pages = pages(&objects, low, span);
         Scan {
             first_words: vec![[0; 2]; objects.len()],
             objects,
             low,
             span,
-            pages: table,
+            pages,
             roots: Vec::new(),
             edges: Vec::new(),
             read: 0,
@@ -134,30 +123,27 @@ impl Scan {
 
     /// Adds an edge for each word that points to an object. `edge` takes the word's offset.
     fn references(&mut self, bytes: &[u8], edge: impl Fn(u64, u32) -> Edge) {
-        /// Words that are looked at together: nearly always, none of them is an address.
-        const TOGETHER: usize = 8;
         self.read += bytes.len() as u64;
         let (low, span) = (self.low, self.span);
-        let is_near = |word: u64| word.wrapping_sub(low) < span;
-        let mut at = 0;
-        for chunk in bytes.chunks(TOGETHER * 8) {
-            let mut near = false;
-            let mut values = [0_u64; TOGETHER];
-            for (value, word) in values.iter_mut().zip(words(chunk)) {
-                *value = word;
-                near |= is_near(word);
+        let is_near = |word: &[u8; 8]| u64::from_ne_bytes(*word).wrapping_sub(low) < span;
+        let (words, _) = bytes.as_chunks::<8>();
+        // Nearly always, none of several words is an address: they are looked at together.
+        for (group, words) in words.chunks(TOGETHER).enumerate() {
+            if !words.iter().fold(false, |near, word| near | is_near(word)) {
+                continue;
             }
-            if near {
-                for (word, at) in values.into_iter().zip((at..).step_by(8)) {
-                    let found = is_near(word).then(|| self.find(word)).flatten();
-                    match found {
-                        Some(to) if self.edges.len() < MAX_EDGES => self.edges.push(edge(at, to)),
-                        Some(_) => self.left_out += 1,
-                        None => {}
+            for (number, word) in words.iter().enumerate().filter(|(_, word)| is_near(word)) {
+                let Some(to) = self.find(u64::from_ne_bytes(*word)) else {
+                    continue;
+                };
+                match self.edges.len() < MAX_EDGES {
+                    true => {
+                        let at = (group * TOGETHER + number) * 8;
+                        self.edges.push(edge(at as u64, to));
                     }
+                    false => self.left_out += 1,
                 }
             }
-            at += chunk.len() as u64;
         }
     }
 
@@ -170,7 +156,12 @@ impl Scan {
         let after = match self.pages.is_empty() {
             false => {
                 let page = (address >> PAGE) - (self.low >> PAGE);
-                let mut after = *self.pages.get(usize::try_from(page).ok()?)? as usize;
+                let page = *self.pages.get(usize::try_from(page).ok()?)?;
+                if page.bytes != Page::LOOK {
+                    let in_page = address & ((1 << PAGE) - 1);
+                    return (in_page < u64::from(page.bytes)).then_some(page.last);
+                }
+                let mut after = page.last as usize + 1;
                 while after > 0 && self.objects[after - 1].address > address {
                     after -= 1;
                 }
@@ -185,6 +176,56 @@ impl Scan {
         let is_inside = address - object.address < object.bytes.max(1);
         is_inside.then_some(u32::try_from(number).ok()?)
     }
+}
+
+/// What is in a page.
+#[derive(Clone, Copy, Debug, Default)]
+struct Page {
+    /// The last object that begins in it or before it.
+    last: u32,
+    /// How many bytes of it are that object's, if it begins with the object and has no other: so
+    /// most references are found without a look at the object. Otherwise [`Page::LOOK`].
+    bytes: u32,
+}
+
+impl Page {
+    const LOOK: u32 = u32::MAX;
+}
+
+/// Returns what is in each page from that of `low` on. Empty if that is too much.
+fn pages(objects: &[Object], low: u64, span: u64) -> Vec<Page> {
+    let count = (span >> PAGE) + 2;
+    if count * size_of::<Page>() as u64 > MAX_TABLE {
+        return Vec::new();
+    }
+    let mut pages = vec![Page::default(); usize::try_from(count).unwrap_or(0)];
+    let mut objects = (0..).zip(objects).peekable();
+    let mut last: Option<(u32, &Object)> = None;
+    let starts = (low >> PAGE..).map(|page| page << PAGE);
+    for (page, start) in pages.iter_mut().zip(starts) {
+        let before = last.filter(|(_, object)| start.wrapping_sub(object.address) < object.bytes);
+        let begin = |(_, object): &(u32, &Object)| object.address.wrapping_sub(start) < 1 << PAGE;
+        let first = objects.next_if(begin);
+        let mut others = 0;
+        last = first.or(last);
+        while let Some(next) = objects.next_if(begin) {
+            last = Some(next);
+            others += 1;
+        }
+        let Some((number, object)) = last else {
+            continue;
+        };
+        page.last = number;
+        page.bytes = match (before, first) {
+            (None, None) => 0,
+            (None, Some((_, first))) if others == 0 && first.address == start => {
+                let bytes = object.bytes.clamp(1, 1 << PAGE);
+                u32::try_from(bytes).unwrap_or(Page::LOOK)
+            }
+            _ => Page::LOOK,
+        };
+    }
+    pages
 }
 
 /// Returns the words of some memory, in the byte order of this machine.
