@@ -169,7 +169,8 @@ impl Search<'_> {
         observe::settle(subject.process(), self.settings.settle);
         let (numbers, memory) = subject.stop(TO_STOP)?;
         let stopped = Stopped::read(subject.process(), &numbers, memory)?;
-        self.answer(findings, scenario, &stopped, done)?;
+        let has_ended = || subject.has_ended();
+        self.answer(findings, scenario, (&stopped, done), has_ended)?;
         Ok(stopped.running)
     }
 
@@ -191,8 +192,8 @@ impl Search<'_> {
         &self,
         findings: &mut [&mut Finding],
         scenario: &str,
-        stopped: &Stopped,
-        done: u64,
+        (stopped, done): (&Stopped, u64),
+        has_ended: impl FnOnce() -> bool,
     ) -> Result<(), String> {
         if stopped.left_out > 0 {
             return Err(format!(
@@ -239,6 +240,10 @@ impl Search<'_> {
             .map(|group| u32::try_from(*group).unwrap_or(u32::MAX))
             .collect();
         let (scan, roots) = stopped.scan(&groups_of_32)?;
+        // The memory of a process that has ended is empty, and all would be lost.
+        if has_ended() {
+            return Err("the subject ended while its memory was read".to_owned());
+        }
         let graph = scan.finish();
         let sources = plimsoll_symbols::source_files(plimsoll_core::fold::source_paths(
             symbols.frames.values().flatten(),

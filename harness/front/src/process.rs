@@ -197,6 +197,11 @@ impl<'a> Subject<'a> {
         }
     }
 
+    /// Returns whether the process has ended.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
+    }
+
     /// Has the subject stop all of its threads, and returns what it answers, with its memory.
     ///
     /// # Errors

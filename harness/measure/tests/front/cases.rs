@@ -27,6 +27,7 @@ macro_rules! by_name {
 pub(crate) const ALL: &[(&str, fn())] = by_name!(
     what_holds_each_kind_of_growth_is_named,
     what_holds_a_stack_that_is_within_is_told_if_asked_for,
+    where_holders_cannot_be_found_the_verdict_stands,
     a_leak_fails_with_its_stack_and_exact_rate,
     a_full_buffer_passes_and_is_quiet,
     what_one_cargo_runs_is_one_run,

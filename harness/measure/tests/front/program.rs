@@ -492,6 +492,7 @@ pub(crate) fn run() -> std::process::ExitCode {
     match std::env::var(crate::PROGRAM).as_deref() {
         Ok(HEALTHY) => run_all(healthy::all),
         Ok(HOLDERS) => run_all(holders::all),
+        Ok(HOSTILE) => run_all(holders::hostile),
         _ => main(),
     }
 }
@@ -511,3 +512,6 @@ pub(crate) const HEALTHY: &str = "healthy";
 
 /// Makes the leak test that of workloads whose objects are held by something.
 pub(crate) const HOLDERS: &str = "holders";
+
+/// Makes the leak test that of workloads for which it is hard to find holders.
+pub(crate) const HOSTILE: &str = "hostile";

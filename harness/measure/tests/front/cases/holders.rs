@@ -2,9 +2,11 @@
 
 use plimsoll_core::holders::{ChainEnd, Holders, LinkKind};
 
+use plimsoll_core::judge::Verdict::Regressed;
+
 use super::Project;
 use crate::PROGRAM;
-use crate::program::HOLDERS;
+use crate::program::{HOLDERS, HOSTILE};
 
 /// Writes a chain down: the types from the objects upward, and the end.
 fn written(holders: &Holders) -> String {
@@ -136,4 +138,55 @@ pub(super) fn what_holds_a_stack_that_is_within_is_told_if_asked_for() {
     // Nobody asked.
     let run = project.exact("bounded", "VERBOSE=1 THRESHOLD=100");
     assert!(!run.text.contains("held by"), "{}", run.text);
+}
+
+pub(super) fn where_holders_cannot_be_found_the_verdict_stands() {
+    let project = Project::new("holders_hostile");
+    let set = "MAX_ITERATIONS=4096 THRESHOLD=100";
+    let mut command = project.leaks(&[], set);
+    command.env(PROGRAM, HOSTILE).output().unwrap();
+    let lost = Some("Box<Session> Lost");
+    for (scenario, note, chain) in [
+        ("panics_the_second_time", "not again", None),
+        ("exits_the_second_time", "exited early, with status 3", None),
+        (
+            "hangs_the_second_time",
+            "it took too long to run again",
+            None,
+        ),
+        (
+            "keeps_nothing_the_second_time",
+            "the second run had none",
+            None,
+        ),
+        ("does_not_stop", "1 thread did not stop", None),
+        ("has_threads", "", lost),
+        ("forks", "", lost),
+    ] {
+        let report = project.report(scenario);
+        assert_eq!(report.verdict, Regressed, "{scenario}");
+        let notes = report.notes.join("\n");
+        assert!(notes.contains(note), "{scenario}: {notes}");
+        let chains = report
+            .findings
+            .iter()
+            .filter_map(|one| one.holders.as_ref());
+        let chains: Vec<String> = chains.map(written).collect();
+        match chain {
+            Some(chain) => assert!(
+                chains.iter().any(|one| one == chain),
+                "{scenario}: {chains:?}"
+            ),
+            None => assert!(chains.is_empty(), "{scenario}: {chains:?}"),
+        }
+    }
+    // It may die before or after its memory was read.
+    let report = project.report("dies_when_stopped");
+    assert_eq!(report.verdict, Regressed);
+    let is_told = report.findings.iter().all(|one| one.holders.is_some());
+    let notes = report.notes.join("\n");
+    assert!(
+        is_told || notes.contains("who holds it is not known"),
+        "{notes}"
+    );
 }

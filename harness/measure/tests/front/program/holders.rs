@@ -152,6 +152,104 @@ fn mapped() -> Scenario {
     })
 }
 
+/// Returns whether this is the run that looks for holders.
+fn is_second_run() -> bool {
+    std::env::args().any(|word| word.contains(".holders"))
+}
+
+/// Forgets an object in every iteration, and does something else in the second run's setup.
+fn then(name: &'static str, second: fn()) -> Scenario {
+    Scenario::new(name, move || {
+        if is_second_run() {
+            second();
+        }
+        forget
+    })
+}
+
+fn sleeps_for_ever() {
+    std::thread::spawn(|| {
+        loop {
+            std::thread::park();
+        }
+    });
+}
+
+/// Starts a thread that no signal reaches.
+fn cannot_be_stopped() {
+    std::thread::spawn(|| {
+        // SAFETY: all zeros is a valid set, and both functions get one that lives across the call.
+        unsafe {
+            let mut all: libc::sigset_t = std::mem::zeroed();
+            libc::sigfillset(&raw mut all);
+            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const all, std::ptr::null_mut());
+        }
+        loop {
+            std::thread::park();
+        }
+    });
+}
+
+/// Forks a process that kills this one as soon as it is stopped.
+fn dies_when_stopped() {
+    // SAFETY: the child calls only functions that a forked process may call.
+    if unsafe { libc::fork() } != 0 {
+        return;
+    }
+    // SAFETY: it takes nothing.
+    let parent = unsafe { libc::getppid() };
+    let stat = format!("/proc/{parent}/stat");
+    while std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") T ")) {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    // SAFETY: these take numbers.
+    unsafe {
+        libc::kill(parent, libc::SIGKILL);
+        libc::_exit(0);
+    }
+}
+
+/// Workloads for which it is hard to find holders.
+pub(super) fn hostile() -> Vec<Scenario> {
+    vec![
+        then("panics_the_second_time", || panic!("not again")),
+        then("exits_the_second_time", || std::process::exit(3)),
+        then("hangs_the_second_time", || {
+            loop {
+                std::thread::park();
+            }
+        })
+        .timeout(std::time::Duration::from_secs(6)),
+        then("has_threads", || (0..200).for_each(|_| sleeps_for_ever())),
+        then("does_not_stop", cannot_be_stopped),
+        then("dies_when_stopped", dies_when_stopped),
+        Scenario::new("keeps_nothing_the_second_time", || {
+            let forgets = !is_second_run();
+            move |i: u64| {
+                if forgets {
+                    forget(i);
+                }
+            }
+        }),
+        Scenario::new("forks", || {
+            |i: u64| {
+                forget(i);
+                if i.is_multiple_of(512) {
+                    // SAFETY: the child ends at once.
+                    let child = unsafe { libc::fork() };
+                    if child == 0 {
+                        drop(Box::new(Session::new(i)));
+                        // SAFETY: it takes a number.
+                        unsafe { libc::_exit(0) };
+                    }
+                    // SAFETY: the status may be null.
+                    unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
+                }
+            }
+        }),
+    ]
+}
+
 /// All of them, by what holds the objects.
 pub(super) fn all() -> Vec<Scenario> {
     vec![
