@@ -68,8 +68,9 @@ Variables: PLIMSOLL_BUDGET=10s, PLIMSOLL_MAX_ITERATIONS, PLIMSOLL_THRESHOLD,
 PLIMSOLL_SETTLE, PLIMSOLL_TIMEOUT, PLIMSOLL_MEMORY_LIMIT=2GiB,
 PLIMSOLL_INCONCLUSIVE=warn, PLIMSOLL_STALE=deny, PLIMSOLL_KEEP_RUNGS=1,
 PLIMSOLL_VERBOSE=1, PLIMSOLL_EXPLAIN=PART (why stacks have their verdict whose
-names contain PART), PLIMSOLL_MALLOC_CONF, PLIMSOLL_ISOLATION=off (one scenario
-in this process, for a debugger, measuring nothing).
+names contain PART), PLIMSOLL_HOLDERS=off (not who holds what grows),
+PLIMSOLL_MALLOC_CONF, PLIMSOLL_ISOLATION=off (one scenario in this process, for
+a debugger, measuring nothing).
 ";
 
 impl Arguments {

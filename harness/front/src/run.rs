@@ -172,6 +172,8 @@ struct Shared {
     fail_fast: bool,
     /// Whether a baseline that cannot be used counts as an empty one.
     baselines_optional: bool,
+    /// Whether nobody wants to know who holds what grows.
+    leaves_holders: bool,
     failed: AtomicBool,
     /// Messages of passing scenarios, by scenario.
     said: Mutex<BTreeMap<String, String>>,
@@ -215,6 +217,7 @@ impl Front {
         let is_on = |name: &str| variable(name).is_some_and(|value| !["", "0"].contains(&&*value));
         let isolated = is_unusual("PLIMSOLL_ISOLATION", "off", &["on", "process"])?;
         let baselines_optional = is_unusual("PLIMSOLL_BASELINES", "optional", &["required"])?;
+        let leaves_holders = is_unusual("PLIMSOLL_HOLDERS", "off", &["on"])?;
         let color = match arguments.color {
             Some(libtest_mimic::ColorSetting::Always) => true,
             Some(libtest_mimic::ColorSetting::Never) => false,
@@ -250,6 +253,7 @@ impl Front {
             color,
             fail_fast: arguments.fail_fast,
             baselines_optional,
+            leaves_holders,
             failed: AtomicBool::new(false),
             said: Mutex::default(),
             coarse: Mutex::default(),
@@ -455,8 +459,10 @@ impl Shared {
             place: &self.place,
             folder: &folder,
         };
-        let explained = judged.explained.iter_mut().map(|(finding, _)| finding);
-        search.add_to(&mut judged.report, explained);
+        if !self.leaves_holders {
+            let explained = judged.explained.iter_mut().map(|(finding, _)| finding);
+            search.add_to(&mut judged.report, explained);
+        }
         let explained = outcome::explain(&judged, part);
         let report = judged.report;
         if let Some(coarse) = Coarse::of(&report)

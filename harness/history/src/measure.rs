@@ -569,6 +569,8 @@ impl Tools {
             .env("PLIMSOLL_SPEND_BUDGET", "true")
             // It also does not matter whether the revision's baseline can be used here.
             .env("PLIMSOLL_BASELINES", "optional")
+            // Who holds what grows decides nothing, and takes a second run.
+            .env("PLIMSOLL_HOLDERS", "off")
             .env_remove("PLIMSOLL_ISOLATION");
         if let Some(iterations) = iterations {
             test.env("PLIMSOLL_MAX_ITERATIONS", iterations.to_string());

@@ -390,9 +390,10 @@ fn toolchain() -> anyhow::Result<String> {
 
 /// Returns the environment variables that change the result of a build or a climb.
 fn surroundings(variables: impl Iterator<Item = (OsString, OsString)>) -> String {
-    const OURS: [&str; 6] = [
+    const OURS: [&str; 7] = [
         "PLIMSOLL_BASELINES",
         "PLIMSOLL_BUDGET",
+        "PLIMSOLL_HOLDERS",
         "PLIMSOLL_KEEP_RUNGS",
         "PLIMSOLL_SPEND_BUDGET",
         "PLIMSOLL_ISOLATION",
