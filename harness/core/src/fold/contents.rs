@@ -11,7 +11,8 @@ const MAX: usize = 80;
 /// Types of the standard library that allocate: the module and the name, what people call it, and
 /// how many arguments say what is in it.
 ///
-/// Functions that are inlined have no type in their names in some builds, but always a module.
+/// Functions that are inlined have no type in their names in some builds, but always a module. Without
+/// debug information they are not there, and what is left of a `Vec` is a buffer that grows.
 const CONTAINERS: [(&str, &str, usize); 18] = [
     ("alloc::boxed", "Box", 1),
     ("alloc::collections::binary_heap", "BinaryHeap", 1),
@@ -20,7 +21,7 @@ const CONTAINERS: [(&str, &str, usize); 18] = [
     ("alloc::collections::linked_list", "LinkedList", 1),
     ("alloc::collections::vec_deque", "VecDeque", 1),
     ("alloc::ffi::c_str", "CString", 0),
-    ("alloc::raw_vec", "RawVec", 1),
+    ("alloc::raw_vec", "buffer", 1),
     ("alloc::rc", "Rc", 1),
     ("alloc::string", "String", 0),
     ("alloc::sync", "Arc", 1),
@@ -50,7 +51,10 @@ pub(super) fn container<'a>(
             let rest = inner.strip_prefix(module);
             let rest = rest.and_then(|rest| rest.strip_prefix("::"));
             let is_type = |segment: &str| segment.split(" as ").next() == Some(name);
-            rest.is_some_and(|rest| !rest.contains("::") || rest.split("::").any(is_type))
+            let is_of_buffer = *name == "buffer";
+            rest.is_some_and(|rest| {
+                is_of_buffer || !rest.contains("::") || rest.split("::").any(is_type)
+            })
         });
         let Some((_, name, takes)) = container else {
             continue;

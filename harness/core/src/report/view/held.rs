@@ -154,8 +154,9 @@ impl Cause<'_> {
         lines
     }
 
-    /// Returns where its objects are allocated, if the place is not that.
+    /// Returns where its objects are allocated, if the place is where they are held.
     fn allocated(&self) -> Option<Words> {
+        self.findings.iter().find_map(|one| one.held_at())?;
         let place = self.place()?;
         let blames = self.findings.iter().filter_map(|one| one.blame.as_ref());
         let mut places: Vec<Words> = Vec::new();
