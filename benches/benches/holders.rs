@@ -78,7 +78,7 @@ fn held(criterion: &mut Criterion) {
             let read = || scanned(&objects, &memory);
             bencher.iter_batched(read, Scan::finish, BatchSize::LargeInput);
         });
-        let graph: Graph = scanned(&objects, &memory).finish();
+        let graph: Graph = scanned(&objects, &memory).finish().expect("few references");
         let accused = graph.objects().iter().enumerate();
         let accused = accused.filter(|(_, object)| object.group == 3);
         let accused: Vec<usize> = accused.map(|(number, _)| number).collect();

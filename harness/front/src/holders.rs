@@ -229,22 +229,19 @@ impl Search<'_> {
         });
         let kinds: Vec<Kind> = kinds.collect();
         let of_rank: Vec<&Kind> = traces.keys().collect();
-        let ranks = kinds
-            .iter()
-            .map(|kind| of_rank.binary_search(&kind).unwrap_or(0));
-        let ranks: Vec<usize> = ranks.collect();
+        let ranks = kinds.iter().map(|kind| {
+            let rank = of_rank.binary_search(&kind).unwrap_or(0);
+            u32::try_from(rank).unwrap_or(u32::MAX)
+        });
+        let ranks: Vec<u32> = ranks.collect();
         let groups = stopped.objects.iter().map(|live| ranks[live.stack]);
-        let groups: Vec<usize> = groups.collect();
-        let groups_of_32: Vec<u32> = groups
-            .iter()
-            .map(|group| u32::try_from(*group).unwrap_or(u32::MAX))
-            .collect();
-        let (scan, roots) = stopped.scan(&groups_of_32)?;
+        let groups: Vec<u32> = groups.collect();
+        let (scan, roots) = stopped.scan(&groups)?;
         // The memory of a process that has ended is empty, and all would be lost.
         if has_ended() {
             return Err("the subject ended while its memory was read".to_owned());
         }
-        let graph = scan.finish();
+        let graph = scan.finish().ok_or("there are too many references")?;
         let sources = plimsoll_symbols::source_files(plimsoll_core::fold::source_paths(
             symbols.frames.values().flatten(),
             self.normalization,
@@ -276,15 +273,15 @@ impl Search<'_> {
 fn accused(
     finding: &Finding,
     stopped: &Stopped,
-    groups: &[usize],
+    groups: &[u32],
     kinds: &[&Kind],
     done: u64,
     graph: &Graph,
 ) -> Vec<usize> {
     // For each kind, its objects that are young, and all of them.
-    let mut by_kind: BTreeMap<usize, (Vec<u64>, Vec<u64>, u64)> = BTreeMap::new();
+    let mut by_kind: BTreeMap<u32, (Vec<u64>, Vec<u64>, u64)> = BTreeMap::new();
     for (live, group) in stopped.objects.iter().zip(groups) {
-        if finding.subject.covers(&kinds[*group].stack) {
+        if finding.subject.covers(&kinds[*group as usize].stack) {
             let (young, all, bytes) = by_kind.entry(*group).or_default();
             all.push(live.address);
             *bytes += live.bytes;
@@ -376,7 +373,7 @@ impl Names<'_> {
             End::Cycle { of_asked, from, to } => {
                 (holders.end, holders.objects) = (ChainEnd::Cycle, of_asked);
                 holders.cycle = Some(BackReference {
-                    from: name(from.0),
+                    from: name(from),
                     to: name(to),
                 });
             }

@@ -265,11 +265,11 @@ impl Stopped {
                 ));
             }
         }
-        let names = self.scan_roots(&mut scan);
+        let names = self.scan_roots(&mut scan, started)?;
         Ok((scan, names))
     }
 
-    fn scan_roots(&self, scan: &mut Scan) -> RootNames {
+    fn scan_roots(&self, scan: &mut Scan, started: Instant) -> Result<RootNames, String> {
         let files = mapped_files(&self.maps);
         let mut variables: BTreeMap<&str, Variables> = BTreeMap::new();
         // Every word that is found, with the name of what it belongs to.
@@ -293,7 +293,17 @@ impl Stopped {
             // `.bss` follows the file's last mapping.
             let is_bss =
                 mapping.path.is_empty() && last_file.is_some_and(|last| last.end == mapping.start);
-            if mapping.file().is_some() || is_bss {
+            let is_static = mapping.file().is_some() || is_bss;
+            // What is left out here may hold anything, so nothing could be told.
+            let ahead = if is_static {
+                mapping.end - mapping.start
+            } else {
+                0
+            };
+            if started.elapsed() > MAX_TIME || scan.bytes() + ahead > MAX_BYTES {
+                return Err("there is too much memory to be searched".to_owned());
+            }
+            if is_static {
                 let of = last_file.and_then(Mapping::file);
                 self.statics(
                     scan,
@@ -304,7 +314,7 @@ impl Stopped {
             } else if self.has_thread(mapping) {
                 let program = program.and_then(|path| variables.get(path));
                 self.threads_in(scan, mapping, program, &mut found);
-            } else if !self.has_objects(mapping) {
+            } else if !self.has_objects(scan, mapping) {
                 self.mapped(scan, mapping, &mut found);
             }
         }
@@ -327,7 +337,7 @@ impl Stopped {
             };
             scan.word(root, word);
         }
-        RootNames(names)
+        Ok(RootNames(names))
     }
 
     /// Reads the statics in a mapping.
@@ -355,9 +365,11 @@ impl Stopped {
     }
 
     /// Returns whether the allocator has a mapping, as far as objects and the table tell.
-    fn has_objects(&self, mapping: &Mapping) -> bool {
+    fn has_objects(&self, scan: &Scan, mapping: &Mapping) -> bool {
         let has = |address: u64| (mapping.start..mapping.end).contains(&address);
-        has(self.table) || self.objects.iter().any(|object| has(object.address))
+        let objects = scan.objects();
+        let first = objects.partition_point(|object| object.address < mapping.start);
+        has(self.table) || objects.get(first).is_some_and(|object| has(object.address))
     }
 
     /// Reads memory that may have been mapped by the program.

@@ -40,8 +40,6 @@ pub struct Link {
     pub count: u64,
     /// The bytes of these objects.
     pub bytes: u64,
-    /// The number of the word in each holder, if it is the same in nearly all of them.
-    pub at: Option<u32>,
 }
 
 /// What a link is. Of two that hold as much, the smaller one is named.
@@ -67,8 +65,8 @@ pub enum End {
     Cycle {
         /// How many of the objects that were asked about are held by nothing but cycles.
         of_asked: u64,
-        /// The group, and the word in its objects, that points back to another group.
-        from: (u32, u32),
+        /// The group that points back to another one.
+        from: u32,
         /// The group that it points to.
         to: u32,
     },
@@ -88,8 +86,6 @@ struct Candidate {
     reach: Option<Reach>,
     holds: BTreeSet<usize>,
     holders: BTreeSet<usize>,
-    /// How many references are at each word.
-    at: BTreeMap<u32, u64>,
 }
 
 impl Graph {
@@ -142,16 +138,12 @@ impl Graph {
                 Holder::Root(_) => (candidate.holders.len(), BTreeSet::new()),
             };
             let bytes = objects.iter().map(|one| self.objects[*one].bytes);
-            let references: u64 = candidate.at.values().sum();
-            let at = candidate.at.iter().max_by_key(|(_, count)| **count);
-            let at = at.filter(|(_, count)| **count * 10 >= references * 9);
             held.links.push(Link {
                 holder,
                 holds: candidate.holds.len() as u64,
                 of: level.len() as u64,
                 count: count as u64,
                 bytes: bytes.sum(),
-                at: at.map(|(at, _)| *at),
             });
             if objects.is_empty() {
                 let is_sure = |link: &Link| link.holds * 2 >= link.of;
@@ -244,7 +236,6 @@ impl Graph {
                 *best = reached.min(*best);
                 candidate.holds.insert(object);
                 candidate.holders.insert(number);
-                *candidate.at.entry(edge.at).or_default() += 1;
             }
         }
         candidates.into_iter().min_by(|(_, a), (_, b)| {
@@ -306,9 +297,9 @@ impl Graph {
         }
         let most = back.iter().min_by_key(|(_, from)| Reverse(from.len()));
         match most {
-            Some((&(from, at, to), _)) => End::Cycle {
+            Some((&(from, _, to), _)) => End::Cycle {
                 of_asked: cyclic,
-                from: (from, at),
+                from,
                 to,
             },
             None => End::Lost { of_asked: lost },

@@ -57,7 +57,7 @@ pub struct Graph {
 pub(super) enum Reach {
     /// From a root whose words are in use.
     Certain,
-    /// Only from the stack of a thread.
+    /// Only by words that may be stale, such as those on the stack of a thread.
     Stack,
     /// Not at all.
     Not,
@@ -97,7 +97,7 @@ impl Graph {
     }
 
     /// Returns the first two words of an object: the counts of an `Arc` or `Rc`.
-    pub fn first_words(&self, object: usize) -> [u64; 2] {
+    pub(super) fn first_words(&self, object: usize) -> [u64; 2] {
         self.first_words.get(object).copied().unwrap_or_default()
     }
 

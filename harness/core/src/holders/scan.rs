@@ -3,7 +3,7 @@
 use super::graph::{Edge, Graph, Source};
 use super::{Object, Root};
 
-/// The most references that are kept. Later ones are counted alone.
+/// The most references. With some of them missing, all could look lost.
 const MAX_EDGES: usize = 1 << 26;
 
 /// How many words are looked at together.
@@ -29,7 +29,6 @@ pub struct Scan {
     edges: Vec<Edge>,
     first_words: Vec<[u64; 2]>,
     read: u64,
-    left_out: u64,
 }
 
 impl Scan {
@@ -60,7 +59,6 @@ impl Scan {
             roots: Vec::new(),
             edges: Vec::new(),
             read: 0,
-            left_out: 0,
         }
     }
 
@@ -106,23 +104,23 @@ impl Scan {
     /// Adds that a root has a word with this value, such as one that is in a register.
     pub fn word(&mut self, root: Root, word: u64) {
         if let Some(to) = self.find(word) {
-            self.root_word(root, to);
+            let from = Source::root(self.roots.len());
+            self.roots.push(root);
+            self.edges.push(Edge { from, at: 0, to });
         }
     }
 
-    fn root_word(&mut self, root: Root, to: u32) {
-        let from = Source::root(self.roots.len());
-        self.roots.push(root);
-        self.edges.push(Edge { from, at: 0, to });
-    }
-
-    /// Ends the scan.
-    pub fn finish(self) -> Graph {
-        Graph::new(self.objects, self.first_words, self.roots, self.edges)
+    /// Ends the scan. `None` if there were too many references.
+    pub fn finish(self) -> Option<Graph> {
+        let is_whole = self.edges.len() < MAX_EDGES;
+        is_whole.then(|| Graph::new(self.objects, self.first_words, self.roots, self.edges))
     }
 
     /// Adds an edge for each word that points to an object. `edge` takes the word's offset.
     fn references(&mut self, bytes: &[u8], edge: impl Fn(u64, u32) -> Edge) {
+        if self.edges.len() >= MAX_EDGES {
+            return;
+        }
         self.read += bytes.len() as u64;
         let (low, span) = (self.low, self.span);
         let is_near = |word: &[u8; 8]| u64::from_ne_bytes(*word).wrapping_sub(low) < span;
@@ -133,15 +131,9 @@ impl Scan {
                 continue;
             }
             for (number, word) in words.iter().enumerate().filter(|(_, word)| is_near(word)) {
-                let Some(to) = self.find(u64::from_ne_bytes(*word)) else {
-                    continue;
-                };
-                match self.edges.len() < MAX_EDGES {
-                    true => {
-                        let at = (group * TOGETHER + number) * 8;
-                        self.edges.push(edge(at as u64, to));
-                    }
-                    false => self.left_out += 1,
+                if let Some(to) = self.find(u64::from_ne_bytes(*word)) {
+                    let at = (group * TOGETHER + number) * 8;
+                    self.edges.push(edge(at as u64, to));
                 }
             }
         }

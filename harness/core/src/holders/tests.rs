@@ -90,7 +90,7 @@ impl Heap {
             let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
             scan.object(number, 0, &bytes);
         }
-        scan.finish()
+        scan.finish().unwrap()
     }
 
     fn held(&self, group: &str) -> Held {
@@ -116,7 +116,7 @@ impl Heap {
             End::Root => "root".to_owned(),
             End::Lost { of_asked } => format!("lost {of_asked}"),
             End::Cycle { of_asked, from, to } => {
-                let (from, to) = (name(from.0), name(to));
+                let (from, to) = (name(from), name(to));
                 format!("cycle {of_asked} by {from} to {to}")
             }
             End::Unsure { of_asked } => format!("unsure {of_asked}"),
@@ -249,7 +249,7 @@ fn a_word_is_a_reference_if_it_is_inside_an_object() {
         let held_by = |word: u64| {
             let mut scan = Scan::new(objects.clone());
             scan.word(Root::State, word);
-            let graph = scan.finish();
+            let graph = scan.finish().unwrap();
             let all = 0..graph.objects().len();
             let mut held = all.filter(|one| !graph.references_to(*one).is_empty());
             held.next().map(|one| graph.objects()[one].address)
@@ -282,12 +282,12 @@ fn objects_that_overlap_and_none_at_all() {
     };
     let scan = Scan::new(vec![object(8, 16, 0), object(16, 8, 1), object(24, 8, 2)]);
     assert_eq!(scan.objects(), [object(8, 16, 0), object(24, 8, 2)]);
-    let graph = Scan::new(Vec::new()).finish();
+    let graph = Scan::new(Vec::new()).finish().unwrap();
     assert_eq!(graph.held(&[0, 7]).end, End::Deeper);
     let high = object(u64::MAX - 7, 64, 0);
     let mut scan = Scan::new(vec![high]);
     scan.word(Root::State, u64::MAX - 1);
-    assert_eq!(scan.finish().held(&[0]).end, End::Root);
+    assert_eq!(scan.finish().unwrap().held(&[0]).end, End::Root);
 }
 
 #[test]
@@ -302,7 +302,7 @@ fn an_arc_that_only_weak_references_keep() {
         let words = [strong, weak, 0x1234_u64];
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
         scan.object(0, 0, &bytes);
-        assert_eq!(scan.finish().held(&[0]).weak, expected);
+        assert_eq!(scan.finish().unwrap().held(&[0]).weak, expected);
     }
 }
 
@@ -343,7 +343,7 @@ fn ask(
         let bytes: Vec<u8> = of.flat_map(|(_, to)| address(*to).to_ne_bytes()).collect();
         scan.object(number, 0, &bytes);
     }
-    let graph = scan.finish();
+    let graph = scan.finish().unwrap();
     let asked = (0..).zip(graph.objects()).filter(|(_, one)| one.group == 0);
     let asked: Vec<usize> = asked.map(|(number, _)| number).collect();
     graph.held(&asked)

@@ -354,7 +354,7 @@ impl Found<'_> {
         });
         let frames = frames.iter().enumerate().map(|(number, frame)| {
             let does = if number == 0 {
-                "allocates it in"
+                "allocated in"
             } else {
                 "called by"
             };
