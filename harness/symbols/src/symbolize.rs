@@ -274,7 +274,9 @@ impl File<'_> {
             places: &places,
             package: package.as_ref().and_then(|package| package.package().ok()),
         };
-        let frames = dwarf.as_ref().map(|dwarf| dwarf.frames(&svmas, &split_off));
+        let frames = dwarf
+            .as_ref()
+            .map(|dwarf| dwarf.frames(&svmas, &split_off, self.options.arguments));
         let is_mini = mini_debug_info::is_in(names_image);
         let mini = is_mini.then(|| mini_debug_info::unpack(names_image));
         let mini = mini.flatten();
@@ -282,7 +284,6 @@ impl File<'_> {
             image: names_image,
             mini: mini.as_deref().and_then(|mini| Image::parse(mini).ok()),
             symbols: OnceCell::new(),
-            arguments: self.options.arguments,
         };
 
         let mut named = false;
@@ -520,8 +521,6 @@ struct Names<'a, 'data> {
     mini: Option<Image<'data>>,
     /// Made on demand, because DWARF with linkage names rarely needs it.
     symbols: OnceCell<SymbolIndex<'data>>,
-    /// As in [`Options`].
-    arguments: bool,
 }
 
 impl Names<'_, '_> {
@@ -546,15 +545,13 @@ impl Names<'_, '_> {
             let inlined = inlined.iter().map(|frame| {
                 let function = frame.function.as_ref();
                 let function = function.map_or("[inlined]", |function| function.symbol.shown());
-                self.at_source(function.to_owned(), frame)
+                at_source(function.to_owned(), frame)
             });
-            return Lookup::Full(inlined.chain([self.at_source(full, physical)]).collect());
+            return Lookup::Full(inlined.chain([at_source(full, physical)]).collect());
         }
         match (self.symbol(svma, None), physical) {
             // Nothing was inlined here.
-            (Some(function), Some((line, []))) => {
-                Lookup::Full(vec![self.at_source(function, line)])
-            }
+            (Some(function), Some((line, []))) => Lookup::Full(vec![at_source(function, line)]),
             (Some(function), _) => Lookup::Symbol(SourceFrame::named(function), trouble),
             (None, _) => Lookup::Nothing(trouble),
         }
@@ -565,16 +562,15 @@ impl Names<'_, '_> {
         let symbols = self.symbols.get_or_init(|| self.image.symbols(mini));
         symbols.find(svma, bare)
     }
+}
 
-    fn at_source(&self, function: String, frame: &RawFrame) -> SourceFrame {
-        let symbol = frame.function.as_ref().map(|function| &function.symbol);
-        let arguments = symbol.and_then(|symbol| symbol.arguments.clone());
-        SourceFrame {
-            function,
-            file: frame.file.as_deref().map(str::to_owned),
-            line: frame.line,
-            arguments: arguments.filter(|_| self.arguments),
-        }
+fn at_source(function: String, frame: &RawFrame) -> SourceFrame {
+    let symbol = frame.function.as_ref().map(|function| &function.symbol);
+    SourceFrame {
+        function,
+        file: frame.file.as_deref().map(str::to_owned),
+        line: frame.line,
+        arguments: symbol.and_then(|symbol| symbol.arguments.clone()),
     }
 }
 

@@ -84,9 +84,7 @@ impl Words {
     #[must_use]
     pub fn capital(mut self) -> Self {
         if let Some(Word::Said(text) | Word::Stressed(text)) = self.0.first_mut() {
-            let mut letters = text.chars();
-            let first = letters.next().map(char::to_uppercase);
-            *text = first.into_iter().flatten().chain(letters).collect();
+            *text = capital(text);
         }
         self
     }
@@ -130,6 +128,13 @@ impl Words {
             }
         })
     }
+}
+
+/// Returns a text with a capital letter.
+pub fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    let first = chars.next().into_iter().flat_map(char::to_uppercase);
+    first.collect::<String>() + chars.as_str()
 }
 
 /// Returns a line of a source file as text: `src/jobs.rs:41`.

@@ -5,8 +5,13 @@
 //! alloc::alloc::Global>, std::hash::random::RandomState, alloc::alloc::Global>`, a method of
 //! `HashMap`, fills a `HashMap<u64, Arc<Session>>`.
 
+use super::scan::{closing, outside};
+
 /// The most characters of a type that is shown.
 const MAX: usize = 80;
+
+/// How deep types are shown within each other. What is deeper would be cut.
+const DEPTH: usize = 12;
 
 /// Types of the standard library that allocate: the module and the name, what people call it, and
 /// how many arguments say what is in it.
@@ -114,25 +119,6 @@ fn future_of_task(arguments: &str) -> Option<String> {
     Some(short(parts(&inside[..closing(inside)]).first()?))
 }
 
-/// Returns where the bracket ends that is open at the start of a text.
-fn closing(text: &str) -> usize {
-    let mut depth = 1_usize;
-    let mut before = ' ';
-    for (at, c) in text.char_indices() {
-        match c {
-            '<' | '(' | '[' | '{' => depth += 1,
-            '>' if before == '-' => {}
-            '>' | ')' | ']' | '}' => depth -= 1,
-            _ => {}
-        }
-        if depth == 0 {
-            return at;
-        }
-        before = c;
-    }
-    text.len()
-}
-
 /// Splits `<A, B<C, D>>` into `A` and `B<C, D>`.
 fn split(arguments: &str) -> Vec<&str> {
     let inner = arguments.strip_prefix('<').unwrap_or(arguments);
@@ -142,29 +128,11 @@ fn split(arguments: &str) -> Vec<&str> {
 
 /// Splits at the commas that are in no bracket.
 fn parts(text: &str) -> Vec<&str> {
-    let mut parts = Vec::new();
-    let mut rest = text;
-    while !rest.is_empty() {
-        let mut end = rest.len();
-        let mut skip = 0;
-        let mut before = ' ';
-        for (at, c) in rest.char_indices() {
-            match c {
-                _ if at < skip => {}
-                '<' | '(' | '[' | '{' => skip = at + 1 + closing(&rest[at + 1..]) + 1,
-                '>' if before == '-' => {}
-                ',' => {
-                    end = at;
-                    break;
-                }
-                _ => {}
-            }
-            before = c;
-        }
-        parts.push(rest[..end].trim());
-        rest = rest.get(end + 1..).unwrap_or_default();
-    }
-    parts
+    let commas = outside(text).filter(|(_, byte)| *byte == b',');
+    let mut start = 0;
+    let ends = commas.map(|(at, _)| at).chain([text.len()]);
+    let parts = ends.map(|end| text[std::mem::replace(&mut start, end + 1)..end].trim());
+    parts.filter(|part| !part.is_empty()).collect()
 }
 
 /// Types that are there by default, and that nobody writes.
@@ -173,6 +141,14 @@ const DEFAULTS: [&str; 4] = ["Global", "RandomState", "System", "BuildHasherDefa
 /// Returns a type without the paths of its parts, and without arguments that have their defaults:
 /// `Arc<Session>`.
 fn short(name: &str) -> String {
+    short_within(name, DEPTH)
+}
+
+fn short_within(name: &str, depth: usize) -> String {
+    let Some(depth) = depth.checked_sub(1) else {
+        return "…".to_owned();
+    };
+    let short = |name| short_within(name, depth);
     let mut out = String::new();
     let mut word = String::new();
     let mut rest = name;
@@ -388,6 +364,16 @@ mod tests {
                     alloc::sync::Arc<tokio::runtime::scheduler::Handle>>>";
         let found = container([("alloc::boxed::Box::new", Some(task))].into_iter());
         assert_eq!(found, Some(Contents::Task("a future of serve".to_owned())));
+    }
+
+    #[test]
+    fn deep_types_need_no_deep_stack() {
+        let deep = format!("{}u8{}", "A<".repeat(100_000), ">".repeat(100_000));
+        assert!(
+            short(&deep).ends_with("A<…>>>>>>>>>>>>"),
+            "{}",
+            short(&deep)
+        );
     }
 
     #[test]

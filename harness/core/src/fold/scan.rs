@@ -26,6 +26,22 @@ pub(super) fn closing_angle(text: &str, open: usize) -> Option<usize> {
     None
 }
 
+/// Returns the position behind the bracket that is open at the start of a text, of any kind, and
+/// the text's length if it stays open.
+pub(super) fn closing(text: &str) -> usize {
+    let mut depth = 1_usize;
+    let mut tokens = Tokens { text, position: 0 };
+    let end = tokens.find(|(_, byte)| {
+        match byte {
+            b'<' | b'(' | b'[' | b'{' => depth += 1,
+            b'>' | b')' | b']' | b'}' => depth -= 1,
+            _ => {}
+        }
+        depth == 0
+    });
+    end.map_or(text.len(), |(position, _)| position)
+}
+
 /// Returns the first position of a pattern outside all brackets.
 pub(super) fn find_outside(text: &str, pattern: &str) -> Option<usize> {
     outside(text)

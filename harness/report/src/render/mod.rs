@@ -16,6 +16,7 @@ pub mod plain;
 pub mod sarif;
 pub mod tree;
 
+use plimsoll_text::words::capital;
 use std::collections::BTreeMap;
 
 use plimsoll_core::Tally;
@@ -98,13 +99,6 @@ pub enum TouchedKind {
 pub struct Image {
     pub light: String,
     pub dark: String,
-}
-
-/// Returns a fragment with a capital letter at its beginning.
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    let first = chars.next().into_iter().flat_map(char::to_uppercase);
-    first.collect::<String>() + chars.as_str()
 }
 
 /// Returns a finding's level at every rung: bytes, or the number of what is counted.

@@ -329,12 +329,14 @@ impl<'a> Dwarf<'a> {
         &self,
         svmas: &[u64],
         finder: &dyn Finder,
+        arguments: bool,
     ) -> Vec<Result<Frames, DwarfError>> {
         let mut found: Vec<Result<Frames, DwarfError>> = vec![Ok(Frames::default()); svmas.len()];
         let own = Origin {
             dwarf: &self.dwarf,
             units: Some(&self.units),
             budget: &self.budget,
+            arguments,
         };
         let supplementary = self.dwarf.sup().and_then(|dwarf| {
             let units = || Units::without_ranges(dwarf).ok();
@@ -365,6 +367,7 @@ impl<'a> Dwarf<'a> {
                 let mut said = Said {
                     frames: vec![Ok(Vec::new()); here.len()],
                     split: false,
+                    arguments,
                 };
                 let result = self.in_unit(of_one[0].0, &here, &mut names, finder, &mut said);
                 for ((_, index), frames) in of_one.iter().zip(said.frames) {
@@ -473,6 +476,7 @@ fn in_split_off<'x>(
             dwarf,
             units: None,
             budget,
+            arguments: said.arguments,
         };
         said.collect(&unit, &functions, lines, &mut Names::new(own, None), budget);
         return Some(Ok(()));
@@ -492,6 +496,8 @@ const C: [gimli::DwLang; 5] = [
 struct Said {
     frames: Vec<Result<Vec<RawFrame>, DwarfError>>,
     split: bool,
+    /// Whether generic arguments are wanted.
+    arguments: bool,
 }
 
 impl Said {

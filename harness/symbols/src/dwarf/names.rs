@@ -23,6 +23,8 @@ pub(super) struct Origin<'f, 'a> {
     /// Absent for a `.dwo` file, whose only unit refers only to itself.
     pub(super) units: Option<&'f Units<'a>>,
     pub(super) budget: &'f Budget,
+    /// Whether generic arguments are wanted.
+    pub(super) arguments: bool,
 }
 
 type Reading<'a> = gimli::Unit<Reader<'a>>;
@@ -106,7 +108,7 @@ impl<'f, 'a> Names<'f, 'a> {
         }
         let text: Option<Reader<'a>> = linkage.or(bare);
         if let Some(text) = text {
-            let bare = bare.unwrap_or_default();
+            let bare = bare.filter(|_| file.arguments).unwrap_or_default();
             file.budget.spend(text.len().saturating_add(bare.len()))?;
             return Ok(Some(Symbol::new(text.slice(), bare.slice())));
         }
@@ -127,6 +129,7 @@ impl<'f, 'a> Names<'f, 'a> {
             dwarf,
             units: Some(units),
             budget,
+            ..
         }) = self.file(supplementary)
         else {
             return Ok(None);
