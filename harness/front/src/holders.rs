@@ -332,11 +332,14 @@ impl Names<'_> {
             })
         };
         let first = held.links.first().map_or(held.asked, |link| link.of);
+        let what = name(group);
+        // Of anything else, the first two words mean something else.
+        let is_counted = |name: &String| name.starts_with("Arc") || name.starts_with("Rc");
         let mut holders = Holders {
-            what: name(group),
+            weak: held.weak * u64::from(what.as_ref().is_some_and(is_counted)),
+            what,
             of: held.asked,
             objects: first,
-            weak: held.weak,
             chain: Vec::new(),
             end: ChainEnd::Root,
             cycle: None,

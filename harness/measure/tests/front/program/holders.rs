@@ -263,7 +263,8 @@ pub(super) fn all() -> Vec<Scenario> {
         }),
         Scenario::new("a_queue", || {
             let mut queue = VecDeque::new();
-            move |_: u64| queue.push_back(Box::new([0_u8; 100]))
+            // The first words are as of an `Arc` that only a `Weak` keeps.
+            move |i: u64| queue.push_back(Box::new([0, 1, i]))
         }),
         Scenario::new("a_list", || {
             let mut list = LinkedList::new();
