@@ -32,6 +32,7 @@ use plimsoll_text::words::Words;
 
 pub use self::cause::{Cause, CauseKey};
 pub use self::command::{Step, measure_again};
+pub use self::held::Node;
 pub use self::memory::Resident;
 pub use self::output::{Excerpt, excerpt, shortened};
 pub use self::sum::{Amount, Sum, counted, is_one, total};

@@ -3,6 +3,7 @@
 mod collapse;
 mod ends;
 mod explained;
+mod held;
 mod json;
 mod messages;
 mod needs;

@@ -1,6 +1,8 @@
 //! A report and a finding with nothing special in them: a test changes what it is about.
 //! The tests of other packages have them from here, too.
 
+use plimsoll_core::blame::Blame;
+use plimsoll_core::holders::{ChainEnd, HolderLink, Holders, LinkKind};
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::{
     Completeness, Finding, LadderEnd, Measured, Report, Run, Rung, Standing, Subject, Threshold,
@@ -106,5 +108,53 @@ pub(crate) fn finding(stack: &str, rate: Rate) -> Finding {
         survivors: Vec::new(),
         mappings: Vec::new(),
         holders: None,
+    }
+}
+
+/// A place to blame: a function, in this line of `src/store.rs`.
+pub(crate) fn blame(function: &str, line: u32) -> Blame {
+    Blame {
+        at: Some(Frame {
+            function: function.to_owned(),
+            file: Some("src/store.rs".to_owned()),
+            line: Some(line),
+        }),
+        called: None,
+        caller: None,
+        by: None,
+        origin: None,
+        thread_of: None,
+        needed_by: None,
+    }
+}
+
+/// A thing that holds all of a hundred objects.
+pub(crate) fn link(kind: LinkKind, name: &str, count: u64) -> HolderLink {
+    HolderLink {
+        kind,
+        name: Some(name.to_owned()),
+        blame: None,
+        count,
+        bytes: 0,
+        holds: 100,
+        of: 100,
+    }
+}
+
+/// Sessions in a map that `store::open` fills, of a static.
+pub(crate) fn in_a_map() -> Holders {
+    let map = HolderLink {
+        blame: Some(blame("store::open", 9)),
+        bytes: 4096,
+        ..link(LinkKind::Objects, "HashMap<u64, Arc<Session>>", 1)
+    };
+    Holders {
+        what: Some("Arc<Session>".to_owned()),
+        of: 100,
+        objects: 100,
+        weak: 0,
+        chain: vec![map, link(LinkKind::Static, "app::SESSIONS", 1)],
+        end: ChainEnd::Root,
+        cycle: None,
     }
 }

@@ -29,6 +29,17 @@ impl Thing<'_> {
     }
 }
 
+/// One thing in a picture of who holds what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// What it is, with how many of them there are.
+    pub what: Words,
+    /// How many bytes these have. Zero where nobody counted.
+    pub bytes: u64,
+    /// Where its objects are allocated.
+    pub place: Option<Words>,
+}
+
 impl HolderLink {
     fn thing(&self) -> Thing<'_> {
         Thing {
@@ -75,6 +86,11 @@ impl Finding {
     /// where a container is filled, or where an object is made that is lost.
     pub fn held_at(&self) -> Option<&Blame> {
         self.pivot()?.blame.filter(|blame| blame.has_line())
+    }
+
+    /// Returns who holds its objects, as one sentence without a full stop. `None` if nobody knows.
+    pub fn holder(&self, report: &Report) -> Option<Words> {
+        Cause::of(report, self).holder(self.holders.as_ref()?, None)
     }
 
     /// Returns whether its objects and those of another finding are held by the same thing, or one
@@ -136,10 +152,7 @@ impl Cause<'_> {
     /// Returns who holds its objects, and what to do: sentences without full stops. Empty if nobody
     /// knows.
     pub fn held(&self) -> Vec<Words> {
-        let known = self.findings.iter().filter_map(|one| one.holders.as_ref());
-        // The longest chain names most of what is together; of equal ones, the largest group.
-        let most = known.max_by_key(|one| (links(one).len(), one.of));
-        let Some(holders) = most else {
+        let Some(holders) = self.holders() else {
             return Vec::new();
         };
         let mut lines: Vec<Words> = self.allocated().into_iter().collect();
@@ -150,8 +163,63 @@ impl Cause<'_> {
                  until the last `Weak` goes",
             ));
         }
-        self.say_chain(holders, &mut lines);
+        lines.extend(self.holder(holders, self.place().as_ref()));
+        lines.extend(to_do(holders.end).map(|what| Words::default().say(what)));
         lines
+    }
+
+    /// Returns the chain of holders from the end of it down to the objects, as a picture has it. Empty
+    /// if nobody knows who holds them.
+    pub fn chain_down(&self) -> Vec<Node> {
+        let Some(holders) = self.holders() else {
+            return Vec::new();
+        };
+        let said = |text: &str| Node {
+            what: Words::default().say(text),
+            bytes: 0,
+            place: None,
+        };
+        let back = holders.cycle.as_ref().and_then(|back| back.from.clone());
+        let end = match holders.end {
+            ChainEnd::Root => None,
+            ChainEnd::Lost => Some(said("nothing")),
+            ChainEnd::Cycle => Some(Node {
+                what: match back {
+                    Some(from) => Words::default().quote(from).say(", again"),
+                    None => Words::default().say("they themselves"),
+                },
+                ..said("")
+            }),
+            ChainEnd::Unsure => Some(said("perhaps nothing")),
+            ChainEnd::Deeper => Some(said("more")),
+        };
+        let above = links(holders).into_iter().rev().map(|link| Node {
+            what: self.link(Words::default(), link),
+            bytes: link.bytes,
+            place: link.blame.as_ref().map(Blame::words),
+        });
+        let what = Words::default().say(format!("{} ", count(holders.objects)));
+        let of_these = |one: &&&Finding| one.holders.as_ref() == Some(holders);
+        let objects = Node {
+            what: match &holders.what {
+                Some(name) => what.quote(name),
+                None => what.say("objects"),
+            },
+            bytes: 0,
+            place: self
+                .findings
+                .iter()
+                .find(of_these)
+                .and_then(|one| one.blamed()),
+        };
+        end.into_iter().chain(above).chain([objects]).collect()
+    }
+
+    /// Returns the longest chain, which names most of what is together; of equal ones, that of the
+    /// largest group.
+    fn holders(&self) -> Option<&Holders> {
+        let known = self.findings.iter().filter_map(|one| one.holders.as_ref());
+        known.max_by_key(|one| (links(one).len(), one.of))
     }
 
     /// Returns where its objects are allocated, if the place is where they are held.
@@ -178,36 +246,31 @@ impl Cause<'_> {
         })
     }
 
-    fn say_chain(&self, holders: &Holders, lines: &mut Vec<Words>) {
+    /// Returns who holds its objects, as a sentence without a full stop. `shown` is the place that
+    /// the reader sees already.
+    fn holder(&self, holders: &Holders, shown: Option<&Words>) -> Option<Words> {
         let said = |text: String| Words::default().say(text);
-        let chain = self.chain(holders);
+        let chain = self.chain(holders, shown);
         match holders.end {
-            ChainEnd::Root => lines.extend(chain),
-            ChainEnd::Deeper => lines.extend(chain.map(|words| words.say(", and so on"))),
+            ChainEnd::Root => chain,
+            ChainEnd::Deeper => chain.map(|words| words.say(", and so on")),
             ChainEnd::Lost => {
                 let what = "no live object, static, thread-local or stack";
-                lines.push(match chain {
+                Some(match chain {
                     None => said(format!("lost: {what} points to {}", of(holders))),
                     Some(words) => words.say(format!(", which are lost: {what} points to them")),
-                });
-                lines.push(said(
-                    "look for `mem::forget`, `into_raw` or `leak` without its counterpart, or a \
-                     missed `free`"
-                        .to_owned(),
-                ));
+                })
             }
             ChainEnd::Cycle => {
                 let of = of(holders);
                 let words = said(format!("a cycle: {of} are held by each other alone"));
-                lines.push(match &holders.cycle {
+                Some(match &holders.cycle {
                     Some(back) => {
                         let words = name(words.say(", and "), back.from.as_deref());
                         name(words.say(" points back to "), back.to.as_deref())
                     }
                     None => words,
-                });
-                let weak = "a `Weak` for the reference back cuts the cycle";
-                lines.push(said(weak.to_owned()));
+                })
             }
             ChainEnd::Unsure => {
                 let words = said(format!(
@@ -218,14 +281,14 @@ impl Cause<'_> {
                     Some(last) => self.link(words, last),
                     None => words.say("a stack"),
                 };
-                lines.push(words.say(" leads, which may be left over from an earlier call"));
+                Some(words.say(" leads, which may be left over from an earlier call"))
             }
         }
     }
 
     /// Returns `held by 768 Arc<Session>, those by a HashMap<u64, Arc<Session>>, and that by the
     /// static app::SESSIONS`.
-    fn chain(&self, holders: &Holders) -> Option<Words> {
+    fn chain(&self, holders: &Holders, place: Option<&Words>) -> Option<Words> {
         let links = links(holders);
         let container = container(&links);
         let last = links.len().checked_sub(1)?;
@@ -248,7 +311,7 @@ impl Cause<'_> {
             }
             words = self.link(words, link);
             if let Some(blame) = link.blame.as_ref().filter(|_| is_container(link))
-                && self.place().as_ref() != Some(&blame.words())
+                && place != Some(&blame.words())
             {
                 let made = if link.count > 1 { "made" } else { "filled" };
                 words = words
@@ -295,6 +358,18 @@ impl Cause<'_> {
     }
 }
 
+/// Returns what to do, where it is not the reader's own rules that say when something ends.
+fn to_do(end: ChainEnd) -> Option<&'static str> {
+    match end {
+        ChainEnd::Lost => Some(
+            "look for `mem::forget`, `into_raw` or `leak` without its counterpart, or a missed \
+             `free`",
+        ),
+        ChainEnd::Cycle => Some("a `Weak` for the reference back cuts the cycle"),
+        ChainEnd::Root | ChainEnd::Deeper | ChainEnd::Unsure => None,
+    }
+}
+
 /// Returns `1,000 of 1,000 objects`, or `the object`.
 fn of(holders: &Holders) -> String {
     match (holders.objects, holders.of) {
@@ -319,7 +394,9 @@ fn held_by(first: &HolderLink) -> Words {
 /// Adds the name of a type with its article.
 fn name(words: Words, name: Option<&str>) -> Words {
     match name {
-        Some(name) if name.starts_with(['A', 'E', 'I', 'O', 'U']) => words.say("an ").quote(name),
+        Some(name) if name.starts_with(['A', 'E', 'I', 'O', 'U']) || name.starts_with("Rc<") => {
+            words.say("an ").quote(name)
+        }
         Some(name) => words.say("a ").quote(name),
         None => words.say("an object"),
     }

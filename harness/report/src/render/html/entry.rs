@@ -1,7 +1,9 @@
 //! What needs a person: one entry for each cause, in the order of every output.
 
 use maud::{Markup, html};
-use plimsoll_core::report::units::plural;
+use plimsoll_core::report::units::{bytes, plural};
+use plimsoll_core::report::view::Node;
+use plimsoll_core::to_f64;
 use plimsoll_text::words::{Word, Words};
 
 use super::escape::{block, line};
@@ -52,6 +54,10 @@ fn one(page: &Page<'_>, entry: &Entry<'_>) -> Markup {
     let place = entry.cause().and_then(|cause| cause.place());
     let is_said = page.is_said && entry.kind == Kind::Grows && place.is_some();
     let held = entry.cause().map(|cause| cause.held()).unwrap_or_default();
+    let chain = entry
+        .cause()
+        .map(|cause| cause.chain_down())
+        .unwrap_or_default();
     let means = entry.cause().map(|cause| cause.means()).unwrap_or_default();
     let sampled = entry.cause().and_then(|cause| cause.report.sampled_every());
     let accept = match entry.kind {
@@ -89,6 +95,9 @@ fn one(page: &Page<'_>, entry: &Entry<'_>) -> Markup {
             }
             @if !held.is_empty() {
                 p class="held" { @for held in held { (words(&held.capital(), page.links)) ". " } }
+                ol class="chain" aria-label="From what holds to what is held" {
+                    @for node in chain { li { (holder(&node, page.links)) } }
+                }
             }
             @if !means.is_empty() || sampled.is_some() {
                 p class="means" {
@@ -116,6 +125,15 @@ fn one(page: &Page<'_>, entry: &Entry<'_>) -> Markup {
                 }
             }
         }
+    }
+}
+
+/// Returns one thing in the picture of who holds what.
+fn holder(node: &Node, links: &Links) -> Markup {
+    html! {
+        (words(&node.what, links))
+        @if node.bytes > 0 { span class="quiet" { " " (bytes(to_f64(node.bytes))) } }
+        @if let Some(place) = &node.place { span class="place" { (words(place, links)) } }
     }
 }
 

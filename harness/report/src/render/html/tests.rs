@@ -1,3 +1,4 @@
+use insta::assert_snapshot;
 use plimsoll_core::Resource;
 use plimsoll_core::report::{Memory, Report, Standing, Subject, Survivors, text};
 use plimsoll_core::{Rate, Tally};
@@ -215,6 +216,21 @@ fn who_stayed_stands_with_each_finding() {
     }
     let page = html_of(&fixtures::joined(vec![report]));
     assert_eq!(between(&page, "rungs stayed\"", ">"), [""]);
+}
+
+#[test]
+fn who_holds_it_is_drawn_from_the_root_down() {
+    let mut bad = fixtures::regressed("open", &[("demo::main lru::put", 48.0)]);
+    bad.findings[0].holders = Some(fixtures::sample::in_a_map());
+    bad.findings[0].blame = Some(fixtures::sample::blame("store::session", 12));
+    let page = html_of(&fixtures::joined(vec![bad]));
+    let chain = between(&page, "<ol class=\"chain\"", "</ol>")[0];
+    let things = between(chain, "<li>", "</li>");
+    assert_snapshot!(things.join("\n"), @r#"
+    the static <code>app::SESSIONS</code>
+    a <code>HashMap&lt;u64, Arc&lt;Session&gt;&gt;</code><span class="quiet"> 4 KiB</span><span class="place"><code>store::open</code> at <code>src/store.rs:9</code></span>
+    100 <code>Arc&lt;Session&gt;</code><span class="place"><code>store::session</code> at <code>src/store.rs:12</code></span>
+    "#);
 }
 
 #[test]

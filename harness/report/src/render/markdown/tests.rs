@@ -7,7 +7,7 @@ use plimsoll_core::{Rate, Resource, Tally};
 
 use super::{comment, no_result, summary};
 use crate::joined::{Joined, NoResult, Outcome};
-use crate::render::fixtures::{finding, joined, regressed, report};
+use crate::render::fixtures::{finding, joined, regressed, report, sample};
 use crate::render::{Context, Image, Marker, Touched, TouchedKind};
 
 fn context() -> Context {
@@ -107,6 +107,37 @@ fn one_of_several_keeps_growing() {
     </details>
 
     <sub>[report](https://example.org/o/r/actions/runs/77/artifacts/5) · [measuring job](https://example.org/o/r/actions/runs/77) · not compared with main: no report of it was given · plimsoll 0.1.0 · base `9f31c02` · head `2bc8970` · `x86_64-unknown-linux-gnu` · run 77, attempt 2</sub>
+    "#);
+}
+
+#[test]
+fn who_holds_it() {
+    let mut bad = regressed("open", &[("demo::main lru::put", 48.0)]);
+    bad.findings[0].holders = Some(sample::in_a_map());
+    bad.findings[0].blame = Some(sample::blame("store::session", 12));
+    assert_snapshot!(told(vec![bad]), @r#"
+    ### 🔴 Leak check: 1 of 1 scenario keeps growing by +48 B, +1.00 objects per iteration (allowed: 0 B)
+
+    🔴 In `store::open` at `src/store.rs:9` (scenario `open`)
+
+    Allocated in `store::session` at `src/store.rs:12`. Held by a `HashMap<u64, Arc<Session>>`, and that by the static `app::SESSIONS`.
+
+    1 GiB in 6.2 h at 1,000 iterations a second. A cache of more than 8,192 objects looks like this too: make it smaller in the scenario, or raise the budget until it is full.
+
+    ```text
+    # fix it, or accept it
+    cargo plimsoll accept open --reason "…"
+    # measure it again
+    cargo test -p demo --test leaks -- --exact open
+    ```
+
+    <details open><summary>Stacks and flame graph</summary>
+
+    ```text
+    grew +48 B per iteration
+    ```
+
+    Linear over 8,192 iterations, every allocation counted: 24 KiB → 384 KiB `▁▁▁▁▁▂▂▂▂▃▃▃▃▃▄▄▄▄▅▅▅▅▅▆▆▆▆▇▇▇▇█`.
     "#);
 }
 

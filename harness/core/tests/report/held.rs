@@ -1,0 +1,166 @@
+//! Who holds what grows, in words.
+
+use plimsoll_core::Rate;
+use plimsoll_core::holders::{BackReference, ChainEnd, HolderLink, Holders, LinkKind};
+use plimsoll_core::judge::Verdict;
+use plimsoll_core::report::{Finding, Report};
+
+use crate::sample::{blame, finding, in_a_map, link, report};
+
+const RATE: Rate = Rate {
+    objects: 1.0,
+    bytes: 48.0,
+};
+
+/// What grows at that place, and is held like this.
+fn held(function: &str, holders: Holders) -> Finding {
+    Finding {
+        blame: Some(blame(function, 12)),
+        holders: Some(holders),
+        ..finding(&format!("main {function}"), RATE)
+    }
+}
+
+fn of(findings: Vec<Finding>) -> Report {
+    Report {
+        findings,
+        ..report("r1", "open", Verdict::Regressed)
+    }
+}
+
+/// Sessions at the end of such a chain.
+fn ending(chain: Vec<HolderLink>, end: ChainEnd) -> Holders {
+    Holders {
+        chain,
+        end,
+        ..in_a_map()
+    }
+}
+
+fn objects(name: &str, count: u64) -> HolderLink {
+    link(LinkKind::Objects, name, count)
+}
+
+#[test]
+fn every_end_has_its_words() {
+    let back = BackReference {
+        from: Some("Rc<Child>".to_owned()),
+        to: Some("Arc<Session>".to_owned()),
+    };
+    let cycle = Holders {
+        cycle: Some(back),
+        ..ending(vec![objects("Rc<Child>", 100)], ChainEnd::Cycle)
+    };
+    let nameless = HolderLink {
+        name: None,
+        ..objects("", 1)
+    };
+    let half = HolderLink {
+        holds: 40,
+        ..objects("LruCache<u64>", 1)
+    };
+    let stack = link(LinkKind::Stack, "worker", 1);
+    let local = link(LinkKind::ThreadLocal, "app::SEEN", 1);
+    for (holders, words) in [
+        (
+            in_a_map(),
+            "held by a HashMap<u64, Arc<Session>> (filled in store::open at src/store.rs:9), and that \
+             by the static app::SESSIONS",
+        ),
+        (
+            ending(vec![nameless, local.clone()], ChainEnd::Root),
+            "held by an object, and that by the thread-local app::SEEN",
+        ),
+        (
+            ending(vec![half, local], ChainEnd::Root),
+            "60 of 100 are held by themselves, and the others by a LruCache<u64>, and that by the \
+             thread-local app::SEEN",
+        ),
+        (
+            ending(vec![link(LinkKind::Tasks, "serve", 100)], ChainEnd::Root),
+            "held by 100 tasks that have not ended (serve)",
+        ),
+        (
+            ending(vec![objects("Box<Node>", 9)], ChainEnd::Deeper),
+            "held by 9 Box<Node>, and so on",
+        ),
+        (
+            ending(Vec::new(), ChainEnd::Lost),
+            "lost: no live object, static, thread-local or stack points to 100 of 100 objects",
+        ),
+        (
+            ending(vec![objects("Box<Node>", 9)], ChainEnd::Lost),
+            "held by 9 Box<Node>, which are lost: no live object, static, thread-local or stack \
+             points to them",
+        ),
+        (
+            cycle,
+            "a cycle: 100 of 100 objects are held by each other alone, and an Rc<Child> points back \
+             to an Arc<Session>",
+        ),
+        (
+            ending(vec![stack], ChainEnd::Unsure),
+            "lost, or nearly: to 100 of 100 objects, only a word on the stack of the thread worker \
+             leads, which may be left over from an earlier call",
+        ),
+    ] {
+        let report = of(vec![held("store::session", holders)]);
+        let said = report.findings[0].holder(&report).unwrap();
+        assert_eq!(said.plain(), words);
+        let causes = report.causes(&[&report.findings[0]]);
+        let lines: Vec<String> = causes[0].held().iter().map(|line| line.plain()).collect();
+        // The place of a cause is where the map is filled, and is not said twice.
+        let is_said = |line: &String| words.starts_with(line.split(',').next().unwrap_or_default());
+        assert!(lines.iter().any(is_said), "{words:?} in {lines:#?}");
+        let drawn = causes[0].chain_down();
+        assert_eq!(drawn.last().unwrap().what.plain(), "100 Arc<Session>");
+    }
+}
+
+/// Which findings are one entry: how many there are, and the place of the first.
+#[test]
+fn what_one_thing_holds_is_one_entry() {
+    let other_map = Holders {
+        chain: vec![HolderLink {
+            blame: Some(blame("store::index", 30)),
+            ..objects("HashMap<u64, Arc<Session>>", 1)
+        }],
+        ..in_a_map()
+    };
+    // The name of a session is held by the session, and that by the map.
+    let name = Holders {
+        what: Some("Vec<u8>".to_owned()),
+        chain: [objects("Arc<Session>", 100)]
+            .into_iter()
+            .chain(in_a_map().chain)
+            .collect(),
+        ..in_a_map()
+    };
+    let lost = || ending(Vec::new(), ChainEnd::Lost);
+    for (first, second, entries, place) in [
+        (in_a_map(), name, 1, "store::open"),
+        (in_a_map(), in_a_map(), 1, "store::open"),
+        (in_a_map(), other_map, 2, "store::open"),
+        (in_a_map(), lost(), 2, "store::open"),
+        (lost(), lost(), 2, "store::session"),
+    ] {
+        let findings = vec![held("store::session", first), held("store::name", second)];
+        let report = of(findings);
+        let causes = report.causes(&report.findings.iter().collect::<Vec<_>>());
+        assert_eq!(causes.len(), entries);
+        let of_first = causes[0].place().unwrap().plain();
+        assert!(of_first.starts_with(place), "{of_first}");
+    }
+}
+
+#[test]
+fn only_a_weak_is_said_first() {
+    let weak = Holders {
+        weak: 100,
+        ..in_a_map()
+    };
+    let report = of(vec![held("store::session", weak)]);
+    let causes = report.causes(&[&report.findings[0]]);
+    let lines: Vec<String> = causes[0].held().iter().map(|line| line.plain()).collect();
+    assert!(lines[1].starts_with("only a `Weak` keeps"), "{lines:#?}");
+}
