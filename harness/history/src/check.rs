@@ -334,6 +334,9 @@ fn as_text(base: &str, all: &[Checked], logs: &Path, out: &Out) -> String {
                 show::rate(difference.after),
                 show::per(&checked.per)
             );
+            if let Some(holder) = &difference.holder {
+                text += &format!("          {}\n", safe_line(holder));
+            }
         }
         if is_unsure {
             text += match checked.per.is_iteration() {

@@ -92,6 +92,8 @@ pub(crate) struct Climb {
     /// The sites that grow according to the report. Such a growth is spread over many stacks
     /// with the same leaf-most frames.
     pub sites: BTreeSet<FoldedStack>,
+    /// Who holds the objects of what grows, as a sentence, where the report knows.
+    pub holders: BTreeMap<FoldedStack, String>,
 }
 
 impl Climb {
@@ -113,6 +115,11 @@ impl Climb {
         for finding in &report.findings {
             if finding.standing == Standing::Stale {
                 continue;
+            }
+            let stack = finding.subject.stack();
+            let holder = stack.and_then(|stack| Some((stack, finding.holder(report)?)));
+            if let Some((stack, holder)) = holder {
+                climb.holders.insert(stack.clone(), holder.plain());
             }
             match &finding.subject {
                 Subject::Stack(stack) => {
@@ -175,6 +182,16 @@ impl Climb {
                 self.rates.insert(stack_of(resource), rate);
             }
         }
+    }
+
+    /// Returns who holds the objects of a stack, or of the site that has it.
+    pub(crate) fn holder(&self, stack: &FoldedStack) -> Option<&str> {
+        let of_site = || {
+            let mut holders = self.holders.iter();
+            holders.find(|(site, _)| stack.frames().ends_with(site.frames()))
+        };
+        let exact = self.holders.get_key_value(stack);
+        exact.or_else(of_site).map(|(_, holder)| holder.as_str())
     }
 
     /// Returns the rate of a group, and its error.

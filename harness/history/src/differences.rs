@@ -17,6 +17,8 @@ pub(crate) struct Difference {
     pub stack: FoldedStack,
     pub before: Gain,
     pub after: Gain,
+    /// Who holds the objects, as a sentence, in the measurement in which more of them grow.
+    pub holder: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -61,10 +63,10 @@ pub(crate) fn between(before: &Climb, after: &Climb) -> Vec<Difference> {
     let sure = Question::between(before, after, None);
     let slower = Question::between(after, before, None);
     let unsure = Question::beyond(before, after, None, 0.0);
-    for (less, question, is_worse, is_sure) in [
-        (before, sure, true, true),
-        (after, slower, false, true),
-        (before, unsure, true, false),
+    for (less, more, question, is_worse, is_sure) in [
+        (before, after, sure, true, true),
+        (after, before, slower, false, true),
+        (before, after, unsure, true, false),
     ] {
         let Ok(question) = question else { continue };
         let others = question.others.iter();
@@ -87,6 +89,7 @@ pub(crate) fn between(before: &Climb, after: &Climb) -> Vec<Difference> {
                 kind,
                 before: before.gain(before.rate(&group)),
                 after: after.gain(after.rate(&group)),
+                holder: more.holder(&stack).map(str::to_owned),
                 stack,
             });
         }

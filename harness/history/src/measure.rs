@@ -569,11 +569,11 @@ impl Tools {
             .env("PLIMSOLL_SPEND_BUDGET", "true")
             // It also does not matter whether the revision's baseline can be used here.
             .env("PLIMSOLL_BASELINES", "optional")
-            // Who holds what grows decides nothing, and takes a second run.
-            .env("PLIMSOLL_HOLDERS", "off")
             .env_remove("PLIMSOLL_ISOLATION");
         if let Some(iterations) = iterations {
-            test.env("PLIMSOLL_MAX_ITERATIONS", iterations.to_string());
+            test.env("PLIMSOLL_MAX_ITERATIONS", iterations.to_string())
+                // Who holds what grows decides nothing, and takes a second run.
+                .env("PLIMSOLL_HOLDERS", "off");
         }
         // The exit status is ignored: it is 101 for a failed test, for a panic of the harness,
         // and for a settings file that the harness refuses. The harness has a timeout of its

@@ -32,6 +32,8 @@ pub(crate) struct Shown {
     /// What the rates are per.
     pub per: Per,
     pub stack: Option<FoldedStack>,
+    /// Who holds the objects of the stack at the bad end, as a sentence.
+    pub holder: Option<String>,
     /// Other stacks that grow at the bad end.
     pub others: Vec<(FoldedStack, Gain)>,
     pub good: (Revision, Option<Gain>),
@@ -345,6 +347,8 @@ pub(crate) fn text(shown: &Shown) -> String {
         for frame in listed(stack) {
             lines.push(format!("    {}", safe_line(&frame)));
         }
+        let holder = shown.holder.iter().map(|holder| safe_line(holder));
+        lines.extend(holder.map(|holder| format!("  {holder}")));
     }
     if shown.is_of_releases() && !shown.tests.is_empty() {
         lines.push(String::new());
@@ -453,6 +457,8 @@ pub(crate) fn markdown(shown: &Shown) -> String {
     if let Some(stack) = &shown.stack {
         let frames = fenced(&listed(stack).join("\n"), 8_000);
         lines.push(format!("\nThe stack, root first:\n\n{}", frames.trim_end()));
+        let holder = shown.holder.iter().map(|holder| span(holder));
+        lines.extend(holder.map(|holder| format!("\nIts objects: {holder}")));
     }
     if let Outcome::Found(first) = &shown.outcome {
         lines.push("\nIt changes:\n".to_owned());
@@ -578,6 +584,7 @@ pub(crate) fn json(shown: &Shown) -> String {
         "scenario": shown.subject.scenario,
         "per": shown.per,
         "stack": shown.stack,
+        "holder": shown.holder,
         "good": end(&shown.good),
         "bad": end(&shown.bad),
         "first_bad": first,

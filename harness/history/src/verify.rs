@@ -230,6 +230,8 @@ struct Verified {
     /// The lost rate in standard deviations. Absent if every object was counted and nothing
     /// varies.
     deviations: Option<f64>,
+    /// Who holds the objects of the stack, as long as it grows.
+    holder: Option<String>,
     /// Whether it grows faster now, by more than the errors explain.
     rose: bool,
     /// The fastest other stack that grows now, and did not before or not as fast.
@@ -282,6 +284,10 @@ impl Verified {
             after: question.rate(after),
             share: if of(b) > 0.0 { lost / of(b) } else { 0.0 },
             deviations: (error > 0.0).then(|| lost * DEVIATIONS / error),
+            holder: [after, before]
+                .into_iter()
+                .find_map(|climb| climb.holder(&question.stack))
+                .map(str::to_owned),
             rose: worse.iter().any(|one| question.holds(&one.stack)),
             new: worse.into_iter().find(|one| !question.holds(&one.stack)),
             stack: Some(question.stack),
@@ -306,6 +312,9 @@ fn as_text(sides: &[Side; 2], verified: &Verified, out: &Out) -> String {
     let mut text = format!("{name}: {}\n", out.paint(paint, what));
     if let Some(stack) = &verified.stack {
         text += &format!("\n  {}\n", safe_line(&show::leaf(stack)));
+        if let Some(holder) = &verified.holder {
+            text += &format!("  {}\n", safe_line(holder));
+        }
         let width = before.name.chars().count().max(after.name.chars().count());
         for (word, side, gain) in [
             ("before", before, verified.before),
@@ -337,6 +346,9 @@ fn as_text(sides: &[Side; 2], verified: &Verified, out: &Out) -> String {
             safe_line(&show::leaf(&new.stack)),
             show::rate(new.after)
         );
+        if let Some(holder) = &new.holder {
+            text += &format!("    {}\n", safe_line(holder));
+        }
     }
     text
 }
@@ -365,6 +377,7 @@ fn as_json(sides: &[Side; 2], verified: &Verified) -> Value {
         "scenario": before.report.scenario,
         "result": verified.outcome,
         "stack": verified.stack,
+        "holder": verified.holder,
         "before": before.as_json(verified.before),
         "after": after.as_json(verified.after),
         "fell_by": verified.stack.as_ref().map(|_| verified.share),

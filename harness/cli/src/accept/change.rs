@@ -21,6 +21,8 @@ pub(crate) struct Change {
     file: BaselineFile,
     updated: String,
     allowances: usize,
+    /// Who holds the objects of stacks that are allowed: leaves and sentences.
+    holders: Vec<(String, String)>,
     /// The leaf of an allowance that has no reason, if a reason is required.
     unreasoned: Option<String>,
     moved: Vec<Moved>,
@@ -105,7 +107,18 @@ impl Change {
         moved.retain(|moved| went(&exact(&moved.from)) && after.get(&exact(&moved.to)).is_some());
         let mut removed = acceptance.removed.clone();
         removed.retain(went);
+        let held = report.findings.iter().filter_map(|finding| {
+            let stack = finding.subject.stack()?;
+            let mut accepted = acceptance.allowances.iter();
+            let is_accepted = accepted.any(|one| match &one.allowance.subject {
+                AllowanceSubject::Stack(pattern) => pattern.matches(stack),
+                AllowanceSubject::Resource(_) => false,
+            });
+            let holder = finding.holder(report).filter(|_| is_accepted)?;
+            Some((stack.leaf().to_owned(), holder.plain()))
+        });
         Ok(Change {
+            holders: held.collect(),
             scenario: scenario.clone(),
             updated,
             allowances: acceptance.allowances.len(),
@@ -183,7 +196,8 @@ fn read(path: &Path) -> anyhow::Result<Option<Vec<u8>>> {
     }
 }
 
-/// Returns one line for each allowance that moves or is removed.
+/// Returns one line for each stack of which it is known who holds its objects, and for each allowance
+/// that moves or is removed.
 fn told(change: &Change, dry_run: bool) -> String {
     let name = safe(&change.scenario);
     let (moved, removed) = match dry_run {
@@ -191,6 +205,9 @@ fn told(change: &Change, dry_run: bool) -> String {
         false => ("moved", "removed"),
     };
     let mut told = String::new();
+    for (leaf, holder) in &change.holders {
+        told += &format!("{name}: {}\n", safe_line(&format!("{leaf}: {holder}")));
+    }
     for Moved { from, to } in &change.moved {
         let none = "no caller";
         let line = format!(

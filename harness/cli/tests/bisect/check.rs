@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::fake::{Repository, row};
+use crate::fake::{HELD, Repository, row};
 use crate::project::Ran;
 
 /// What `plimsoll check` says with these options.
@@ -34,6 +34,7 @@ fn a_branch_that_leaks() {
         "churn: 1 stack grows faster than at the base on main (",
         "new     …;store;put",
         "before 0 B, 0.00 objects, now +80 B, 1.00 objects",
+        HELD,
         "flame graph: target/plimsoll/check/churn.svg",
         "for `plimsoll report --base-report`: target/plimsoll/check/base.json\n",
     ];
@@ -50,6 +51,7 @@ fn a_branch_that_leaks() {
     assert_eq!(scenario["result"], "regressed");
     assert_eq!(scenario["differences"][0]["kind"], "new");
     assert_eq!(scenario["differences"][0]["after"]["bytes"], 80.0);
+    assert_eq!(scenario["differences"][0]["holder"], HELD);
 }
 
 #[test]

@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use plimsoll_core::judge::Verdict;
-use plimsoll_core::report::{CheckOutcome, Compared, Report, json};
+use plimsoll_core::report::{CheckOutcome, Compared, Finding, Report, json};
 use plimsoll_core::{Tally, layout};
 use serde_json::Value;
 
 use crate::git::{Content, everything, git, import, init};
-use crate::project::{self, Ran, check, failure, finding, growth, rate, say};
+use crate::project::{self, Ran, check, failure, finding, growth, rate, sample, say};
 
 /// What `state` in a commit may say.
 pub(crate) const UNUSABLE: [(&str, &str); 8] = [
@@ -41,6 +41,10 @@ const PROJECT: [(&str, &str); 5] = [
 
 /// Of the one scenario there is, without the working tree's test.
 pub(crate) const ASKED: &str = "--scenario churn --overlay never";
+
+/// Who holds what `put` allocates.
+pub(crate) const HELD: &str = "held by a HashMap<u64, Arc<Session>> (filled in store::open at \
+                               src/store.rs:9), and that by the static app::SESSIONS";
 
 pub(crate) struct Repository {
     dir: tempfile::TempDir,
@@ -317,7 +321,10 @@ fn report(grows: &[(&str, f64, f64)]) -> Report {
     for &(stack, objects, bytes) in grows {
         let rate = rate(objects, bytes);
         report.verdict = Verdict::Regressed;
-        report.findings.push(finding(stack, rate));
+        report.findings.push(Finding {
+            holders: stack.ends_with("put").then(sample::in_a_map),
+            ..finding(stack, rate)
+        });
         report.growth.push(growth(stack, rate));
     }
     report

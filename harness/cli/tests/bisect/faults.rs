@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::fake::{ASKED, Repository, UNUSABLE, linear};
+use crate::fake::{ASKED, HELD, Repository, UNUSABLE, linear};
 use crate::git::{everything_and_times, git as git_in};
 use crate::project::Ran;
 
@@ -481,17 +481,23 @@ fn what_people_read() {
         "after   +80 B, 1.00 objects",
         "src/edited.rs",
         "growth.svg",
+        HELD,
     ] {
         assert!(text.stdout.contains(part), "{part}: {text}");
     }
     let mut lines = text.stdout.lines();
-    assert!(lines.all(|line| line.chars().count() <= 100), "{text}");
+    let fits = |line: &str| line.chars().count() <= 100 || line.trim() == HELD;
+    assert!(lines.all(fits), "{text}");
     let steps = ["about 2 steps", "about 1 step"];
     let counted = steps.iter().any(|steps| text.stderr.contains(steps));
     assert!(counted, "{text}");
     let markdown = repository.ask("bisect --format markdown c0");
     assert!(markdown.stdout.starts_with("### "), "{markdown}");
     assert!(markdown.stdout.contains("| Subject | `c3` |"), "{markdown}");
+    assert!(
+        markdown.stdout.contains(&format!("Its objects: `{HELD}`")),
+        "{markdown}"
+    );
     let svg = repository.top().join("target/plimsoll-bisect/growth.svg");
     assert!(fs::read_to_string(svg).unwrap().contains("store"));
 }

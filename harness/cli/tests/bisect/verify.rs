@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::fake::{Repository, row};
+use crate::fake::{HELD, Repository, row};
 use crate::project::set_time;
 
 #[test]
@@ -10,7 +10,7 @@ fn two_revisions() {
     for line in [
         "bad good 0 | churn: fixed | put | +80 B | it fell by 100 %: every object was counted",
         "bad half 0 | and still grows | it fell by 90 %",
-        "bad bad 1 | churn: not fixed: it grows as before | it fell by 0 %",
+        "bad bad 1 | churn: not fixed: it grows as before | held by a HashMap<u64, Arc<Session>> | it fell by 0 %",
         "bad renamed 1 | churn: not fixed",
         "half bad 1 | churn: not fixed: it grows faster | it rose by 900 %",
         "bad other 0 | churn: fixed | but this grows, and did not before: ",
@@ -64,6 +64,7 @@ fn reports_of_two_runs() {
     assert_eq!(value["stack"], json!(["main", "store", "put"]));
     assert_eq!(value["before"]["rate"]["bytes"], 80.0);
     assert_eq!(value["fell_by"], 1.0);
+    assert_eq!(value["holder"], HELD);
     let gone = &value["differences"][0];
     assert_eq!(gone["kind"], "gone");
     assert_eq!(gone["stack"], value["stack"]);

@@ -7,7 +7,7 @@ use plimsoll_core::report::{Finding, Report, Standing, Subject};
 
 use crate::project::{
     BASELINE, CARGO_PLIMSOLL, Project, RATE, allow, finding, growth, of_test, rate, regressed,
-    report, site, stack, unused, within,
+    report, sample, site, stack, unused, within,
 };
 
 const ACCEPTED: &str = "lru_churn: accepted 1 allowance; commit the file\n";
@@ -52,6 +52,20 @@ fn a_first_allowance() {
     --- 0
     "#);
     assert_eq!(project.files("baselines").len(), 1);
+}
+
+#[test]
+fn who_holds_what_is_accepted() {
+    let mut report = regressed("r1", "lru_churn", "main lru::fill", RATE);
+    report.findings[0].holders = Some(sample::in_a_map());
+    let lines = [
+        "lru_churn: lru::fill: held by a HashMap<u64, Arc<Session>> (filled in store::open at \
+         src/store.rs:9), and that by the static app::SESSIONS",
+        ACCEPTED,
+    ];
+    let project = Project::with(&[report]);
+    let ran = project.plimsoll(&["accept", "lru_churn"]);
+    ran.has(0, &[&lines.join("\n")]);
 }
 
 #[test]

@@ -80,6 +80,10 @@ impl Search<'_> {
             subject: bench.subject.clone(),
             per: bench.per.clone().unwrap_or_default(),
             stack: question.map(|question| question.stack.clone()),
+            holder: question.and_then(|question| {
+                let climb = Climb::of(self.reports.get(&self.bad)?);
+                climb.holder(&question.stack).map(str::to_owned)
+            }),
             others: question.map_or_else(Vec::new, |question| question.others.clone()),
             good: (self.good.clone(), good_rate),
             bad: (self.bad.clone(), bad_rate),
