@@ -13,12 +13,12 @@ const MAX: usize = 80;
 /// How deep types are shown within each other. What is deeper would be cut.
 const DEPTH: usize = 12;
 
-/// Types of the standard library that allocate: the module and the name, what people call it, and
+/// Types of the standard library that allocate, and a few of other crates: the module and the name, what people call it, and
 /// how many arguments say what is in it.
 ///
 /// Functions that are inlined have no type in their names in some builds, but always a module. Without
 /// debug information they are not there, and what is left of a `Vec` is a buffer that grows.
-const CONTAINERS: [(&str, &str, usize); 18] = [
+const CONTAINERS: [(&str, &str, usize); 21] = [
     ("alloc::boxed", "Box", 1),
     ("alloc::collections::binary_heap", "BinaryHeap", 1),
     ("alloc::collections::btree::map", "BTreeMap", 2),
@@ -31,13 +31,29 @@ const CONTAINERS: [(&str, &str, usize); 18] = [
     ("alloc::string", "String", 0),
     ("alloc::sync", "Arc", 1),
     ("alloc::vec", "Vec", 1),
+    ("crossbeam_channel::flavors::list", "Block", 1),
     ("hashbrown::map", "HashMap", 2),
     ("hashbrown::raw", "RawTable", 1),
     ("hashbrown::set", "HashSet", 1),
+    ("smallvec", "SmallVec", 1),
     ("std::collections::hash::map", "HashMap", 2),
     ("std::collections::hash::set", "HashSet", 1),
     ("std::sync::mpmc", "channel", 1),
+    ("tokio::sync::mpsc::block", "Block", 1),
 ];
+
+/// Returns whether a function is one of these modules'.
+pub(super) fn is_of_container(function: &str) -> bool {
+    CONTAINERS
+        .iter()
+        .any(|(module, ..)| within(module, function).is_some())
+}
+
+/// Returns what follows the module in a function's name. `None` if it is not of that module.
+fn within<'a>(module: &str, function: &'a str) -> Option<&'a str> {
+    let inner = function.strip_prefix('<').unwrap_or(function);
+    inner.strip_prefix(module)?.strip_prefix("::")
+}
 
 /// Returns what the objects of a stack are, such as `HashMap<u64, Arc<Session>>`. `None` if no
 /// function tells.
@@ -52,9 +68,7 @@ pub(super) fn container<'a>(
     for (function, arguments) in functions {
         // The outermost one is what the program's own code calls.
         let container = CONTAINERS.iter().find(|(module, name, _)| {
-            let inner = function.strip_prefix('<').unwrap_or(function);
-            let rest = inner.strip_prefix(module);
-            let rest = rest.and_then(|rest| rest.strip_prefix("::"));
+            let rest = within(module, function);
             let is_type = |segment: &str| segment.split(" as ").next() == Some(name);
             let is_of_buffer = *name == "buffer";
             rest.is_some_and(|rest| {
@@ -93,11 +107,25 @@ pub(super) fn container<'a>(
         "RawTable" => &elements[..],
         _ => elements.get(..takes).unwrap_or_default(),
     };
-    let name = match elements {
-        [] => name.to_owned(),
-        some => format!("{name}<{}>", some.join(", ")),
+    let name = match (name, elements) {
+        (_, []) => name.to_owned(),
+        // What an `Arc` or an `Rc` allocates.
+        ("Box", [inner]) if let Some((counted, value)) = counted(inner) => {
+            format!("{counted}<{value}>")
+        }
+        (_, some) => format!("{name}<{}>", some.join(", ")),
     };
     Some(Contents::Container(cut(&name)))
+}
+
+/// Returns the name and the value of `ArcInner<T>` and its like, which have the counts beside it.
+fn counted(name: &str) -> Option<(&'static str, &str)> {
+    let (inner, value) = name.strip_suffix('>')?.split_once('<')?;
+    match inner {
+        "ArcInner" => Some(("Arc", value)),
+        "RcInner" | "RcBox" => Some(("Rc", value)),
+        _ => None,
+    }
 }
 
 /// What the objects of a stack are.
@@ -163,8 +191,8 @@ fn short_within(name: &str, depth: usize) -> String {
                     // Those of a closure are its captures, and long.
                     '<' if word.contains("::a ") => {}
                     '<' => {
-                        out.push_str(&last(&word));
-                        word.clear();
+                        let name = last(&std::mem::take(&mut word));
+                        out.push_str(&name);
                         let kept: Vec<String> = parts(inside)
                             .into_iter()
                             .map(short)
@@ -172,8 +200,17 @@ fn short_within(name: &str, depth: usize) -> String {
                                 !DEFAULTS.contains(&part.split('<').next().unwrap_or(""))
                             })
                             .collect();
-                        if !kept.is_empty() {
-                            out.push_str(&format!("<{}>", kept.join(", ")));
+                        match kept.as_slice() {
+                            [] => {}
+                            [takes, gives] if name.starts_with("Fn") && takes.starts_with('(') => {
+                                let gives = gives.trim_start_matches("Output=");
+                                let gives = match gives {
+                                    "()" => String::new(),
+                                    some => format!(" -> {some}"),
+                                };
+                                out.push_str(&format!("{takes}{gives}"));
+                            }
+                            some => out.push_str(&format!("<{}>", some.join(", "))),
                         }
                     }
                     _ => {
@@ -267,7 +304,11 @@ mod tests {
             (
                 "alloc::boxed::Box<(dyn core::ops::function::FnMut<(u64), Output=()> + \
                  core::marker::Send), alloc::alloc::Global>",
-                "Box<dyn FnMut<(u64), Output=()> + Send>",
+                "Box<dyn FnMut(u64) + Send>",
+            ),
+            (
+                "alloc::boxed::Box<dyn core::ops::function::Fn<(), Output=alloc::vec::Vec<u8>>>",
+                "Box<dyn Fn() -> Vec<u8>>",
             ),
             ("fn(&u8) -> app::Id", "fn(&u8) -> Id"),
             ("app::open::{closure_env#0}", "a closure of open"),
@@ -348,6 +389,23 @@ mod tests {
             (
                 vec![("alloc::sync::Arc::new", Some("<app::A>"))],
                 Some("Arc<A>"),
+            ),
+            (
+                vec![(
+                    "alloc::boxed::Box::new",
+                    Some("<alloc::rc::RcInner<core::cell::RefCell<app::A>>, G>"),
+                )],
+                Some("Rc<RefCell<A>>"),
+            ),
+            (
+                vec![
+                    (
+                        "alloc::boxed::Box::new",
+                        Some("<tokio::sync::mpsc::block::Block<app::A>>"),
+                    ),
+                    ("tokio::sync::mpsc::block::Block::new", Some("<app::A>")),
+                ],
+                Some("Block<A>"),
             ),
             (vec![("alloc::alloc::exchange_malloc", None)], None),
             (vec![], None),

@@ -188,12 +188,11 @@ impl Folder {
             let named = self.frames.get(address).map_or(&[][..], Vec::as_slice);
             named.iter().zip(table.get(*address))
         });
-        // A crate that has a table of hashbrown's has no container of its own.
         let is_library = |frame: &Frame, kind: Kind| {
             matches!(
                 kind,
                 Kind::Allocator | Kind::Global | Kind::Std | Kind::Shim
-            ) || frame.function.starts_with("hashbrown::")
+            ) || contents::is_of_container(&frame.function)
         };
         let of_library = functions.take_while(|((frame, kind), _)| is_library(frame, *kind));
         let functions = of_library
