@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use plimsoll_core::holders::{Graph, Object, Root, Scan};
+use plimsoll_core::holders::{Graph, Object, Root, Scan, Traits};
 
 /// Bytes of each object.
 const BYTES: usize = 256;
@@ -83,7 +83,7 @@ fn held(criterion: &mut Criterion) {
         let accused = accused.filter(|(_, object)| object.group == 3);
         let accused: Vec<usize> = accused.map(|(number, _)| number).collect();
         group.bench_function(BenchmarkId::new("chain", count), |bencher| {
-            bencher.iter(|| graph.held(black_box(&accused)));
+            bencher.iter(|| graph.held(black_box(&accused), &|_| Traits::default()));
         });
     }
     group.finish();

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use plimsoll_core::blame::{Blame, Packages, SourceFiles};
 use plimsoll_core::fold::{Contents, Folder, Normalization, Trace};
 use plimsoll_core::holders::{
-    BackReference, ChainEnd, End, Graph, Held, Holder, HolderLink, Holders, LinkKind, Root,
+    BackReference, ChainEnd, End, Graph, Held, Holder, HolderLink, Holders, LinkKind, Root, Traits,
 };
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::units::plural;
@@ -254,11 +254,22 @@ impl Search<'_> {
             packages: &self.place.packages(),
             sources: &sources,
         };
+        let traits = |group: u32| match names.kind(group).and_then(|kind| kind.contents.as_ref()) {
+            Some(Contents::Container(name)) => {
+                let is_counted = is_counted(name);
+                Traits {
+                    is_counted,
+                    is_container: !is_counted && !name.starts_with("Box"),
+                    has_weak: name.contains("Weak<"),
+                }
+            }
+            _ => Traits::default(),
+        };
         for finding in findings {
             let accused = accused(finding, stopped, &groups, &of_rank, done, &graph);
             if let Some(first) = accused.first() {
                 let group = graph.objects()[*first].group;
-                let holders = names.told(&graph.held(&accused), group);
+                let holders = names.told(&graph.held(&accused, &traits), group);
                 // Whatever points there may be on a stack that was not read.
                 let is_told = stopped.running == 0 || holders.end == ChainEnd::Root;
                 finding.holders = is_told.then_some(holders);
@@ -325,7 +336,9 @@ impl Names<'_> {
     /// Returns what a report says of a chain from the objects of a group.
     fn told(&self, held: &Held, group: u32) -> Holders {
         let contents = |group: u32| self.kind(group).and_then(|kind| kind.contents.as_ref());
-        let is_task = |group: u32| matches!(contents(group), Some(Contents::Task(_)));
+        let is_task = |group: u32, ended: u64, of: u64| {
+            matches!(contents(group), Some(Contents::Task(_))) && ended < of.div_ceil(2)
+        };
         let name = |group: u32| {
             contents(group).map(|contents| match contents {
                 Contents::Container(name) | Contents::Task(name) => name.clone(),
@@ -334,9 +347,8 @@ impl Names<'_> {
         let first = held.links.first().map_or(held.asked, |link| link.of);
         let what = name(group);
         // Of anything else, the first two words mean something else.
-        let is_counted = |name: &String| name.starts_with("Arc") || name.starts_with("Rc");
         let mut holders = Holders {
-            weak: held.weak * u64::from(what.as_ref().is_some_and(is_counted)),
+            weak: held.weak * u64::from(what.as_deref().is_some_and(is_counted)),
             what,
             of: held.asked,
             objects: first,
@@ -345,7 +357,7 @@ impl Names<'_> {
             cycle: None,
         };
         // The runtime has a task until it ends, whatever else points to it.
-        if is_task(group) {
+        if is_task(group, held.ended, held.asked) {
             holders.objects = held.asked;
             holders.chain.push(HolderLink {
                 kind: LinkKind::Tasks,
@@ -354,6 +366,7 @@ impl Names<'_> {
                 count: held.asked,
                 bytes: 0,
                 holds: held.asked,
+                through: 0,
                 of: held.asked,
             });
             return holders;
@@ -361,7 +374,7 @@ impl Names<'_> {
         for link in &held.links {
             holders.chain.push(self.link(link));
             if let Holder::Objects(group) = link.holder
-                && is_task(group)
+                && is_task(group, link.ended, link.count)
             {
                 return holders;
             }
@@ -402,7 +415,10 @@ impl Names<'_> {
                 let blame = trace
                     .and_then(|trace| Blame::of(trace, self.scenario, self.packages, self.sources));
                 match kind.and_then(|kind| kind.contents.clone()) {
-                    Some(Contents::Task(name)) => (LinkKind::Tasks, Some(name), blame),
+                    Some(Contents::Task(name)) if link.ended < link.count.div_ceil(2) => {
+                        (LinkKind::Tasks, Some(name), blame)
+                    }
+                    Some(Contents::Task(name)) => (LinkKind::EndedTasks, Some(name), blame),
                     Some(Contents::Container(name)) => (LinkKind::Objects, Some(name), blame),
                     None => (LinkKind::Objects, None, blame),
                 }
@@ -415,9 +431,15 @@ impl Names<'_> {
             count: link.count,
             bytes: link.bytes,
             holds: link.holds,
+            through: link.through,
             of: link.of,
         }
     }
+}
+
+/// Returns whether a type is an `Arc` or an `Rc`.
+fn is_counted(name: &str) -> bool {
+    matches!(name.split('<').next(), Some("Arc" | "Rc"))
 }
 
 /// Says why there is no answer.

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
@@ -22,6 +23,14 @@ const MAX_TIME: Duration = Duration::from_secs(5);
 /// The most bytes of one mapping of the program's own that is read. Larger ones are reserved, and
 /// mostly empty.
 const MAX_MAPPED: u64 = 64 << 20;
+
+/// The size of a page, and the bytes of the blocks in which jemalloc maps memory for itself
+/// (`HUGEPAGE`).
+const PAGE: u64 = 1 << 12;
+const BLOCK: u64 = 1 << 21;
+
+/// How many words like those of the allocator a block of the program's may have by chance.
+const FEW: usize = 4;
 
 /// How many bytes are read at once.
 const PART: usize = 1 << 18;
@@ -75,6 +84,8 @@ pub(crate) struct Stopped {
     pub(crate) running: u64,
     /// An estimate from above of the bytes of each thread's thread-locals.
     thread_local_bytes: u64,
+    /// Memory of the subject's own, with registers of the program, which are no references.
+    own: [Range<u64>; 2],
 }
 
 /// What the roots are called, by rank.
@@ -101,10 +112,12 @@ impl Stopped {
             thread_bytes,
             running,
             thread_local_bytes,
+            walks,
+            of_walks,
         ] = said.as_slice()
         else {
             return Err(format!(
-                "expected twelve numbers from the subject, found `{numbers}`"
+                "expected fourteen numbers from the subject, found `{numbers}`"
             ));
         };
         let folder = format!("/proc/{process}");
@@ -120,6 +133,10 @@ impl Stopped {
             threads: Vec::new(),
             running,
             thread_local_bytes,
+            own: [
+                walks..walks.saturating_add(of_walks),
+                threads..threads.saturating_add(thread_count.saturating_mul(thread_bytes)),
+            ],
         };
         let words = stopped.words(words, word_count.min(1 << 24))?;
         let table = stopped.table(objects, object_count.min(1 << 26), parts, in_a_part.max(1))?;
@@ -136,6 +153,13 @@ impl Stopped {
                 registers: of_one[3..].to_vec(),
             })
             .collect();
+        // A thread that nobody named has the program's name.
+        let of_program = stopped.threads.first().map(|first| first.name.clone());
+        for thread in stopped.threads.iter_mut().skip(1) {
+            if Some(&thread.name) == of_program.as_ref() {
+                thread.name.clear();
+            }
+        }
         Ok(stopped)
     }
 
@@ -351,6 +375,9 @@ impl Stopped {
         self.each_part(mapping.start, mapping.end - mapping.start, |at, bytes| {
             scan.each(bytes, |offset, word| {
                 let address = mapping.start + at + offset;
+                if self.own.iter().any(|own| own.contains(&address)) {
+                    return;
+                }
                 let name = variables.and_then(|all| all.static_at(address));
                 found.push((Root::Static(0), name.unwrap_or_default(), word));
             });
@@ -374,28 +401,39 @@ impl Stopped {
 
     /// Reads memory that may have been mapped by the program.
     ///
-    /// It may also be the allocator's own. For each object, that has the address, and in the next
-    /// word the bytes of its pages, with a number in the low bits (`edata_t` of jemalloc's edata.h).
-    /// Such words are no references.
+    /// It may also be the allocator's own, which has the address of every object. For an object, it
+    /// has in the next word the bytes of its pages (`edata_t` of jemalloc's edata.h), and it maps such
+    /// memory in blocks. A block that has some of these words is left out.
     fn mapped(&self, scan: &mut Scan, mapping: &Mapping, found: &mut Vec<(Root, String, u64)>) {
-        let bytes = mapping.end - mapping.start;
-        if bytes > MAX_MAPPED {
+        if mapping.end - mapping.start > MAX_MAPPED {
             return;
         }
-        self.each_part(mapping.start, bytes, |_, bytes| {
-            let word = |at: u64| {
-                let at = usize::try_from(at).ok()?;
-                let word = bytes.get(at..at + 8)?.try_into().ok()?;
-                Some(u64::from_ne_bytes(word))
-            };
-            scan.each(bytes, |offset, value| {
-                let pages = word(offset + 8).unwrap_or(0) & !0xfff;
-                let is_of_allocator = (0x4000..MAX_BYTES).contains(&pages);
-                if !is_of_allocator {
-                    found.push((Root::Mapped, String::new(), value));
-                }
+        let mut start = mapping.start;
+        while start < mapping.end {
+            let end = (start + 1).next_multiple_of(BLOCK).min(mapping.end);
+            let mut words: Vec<(u64, u64)> = Vec::new();
+            self.each_part(start, end - start, |_, bytes| {
+                scan.each(bytes, |offset, value| {
+                    let next = usize::try_from(offset + 8).unwrap_or(usize::MAX);
+                    let next = bytes.get(next..).and_then(|bytes| bytes.first_chunk());
+                    words.push((value, next.map_or(0, |next| u64::from_ne_bytes(*next))));
+                });
             });
-        });
+            let objects = scan.objects();
+            let is_of_allocator = |(address, next): &&(u64, u64)| {
+                let object = objects.binary_search_by_key(address, |object| object.address);
+                object.is_ok_and(|number| {
+                    let pages = objects[number].bytes.next_multiple_of(PAGE);
+                    // A page is left free behind it, and larger sizes are rounded up.
+                    (pages + PAGE..pages + pages / 4 + 5 * PAGE).contains(&(next & !(PAGE - 1)))
+                })
+            };
+            if words.iter().filter(is_of_allocator).count() < FEW {
+                let words = words.into_iter().map(|(value, _)| value);
+                found.extend(words.map(|value| (Root::Mapped, String::new(), value)));
+            }
+            start = end;
+        }
     }
 
     /// Reads the stacks and the thread-locals of the threads that have theirs in a mapping.

@@ -27,9 +27,11 @@ impl fmt::Display for Stopped {
             thread_local_bytes,
         } = self;
         let [places, in_a_part] = objects::Place::OBJECTS;
+        let (walks, of_walks) = plimsoll_unwind::last_walks();
         write!(
             f,
-            "stopped {} {places} {} {in_a_part} {} {} {} {} {} {} {} {thread_local_bytes}",
+            "stopped {} {places} {} {in_a_part} {} {} {} {} {} {} {} {thread_local_bytes} \
+             {walks} {of_walks}",
             table.objects,
             table.parts,
             table.words,

@@ -138,6 +138,12 @@ pub fn refresh() {
     }
 }
 
+/// Returns the address and the bytes of what is kept of the last walks of each thread. It has the
+/// contents of registers, which are no references of the program's.
+pub fn last_walks() -> (u64, u64) {
+    recent::place()
+}
+
 fn refresh_loaded() {
     if modules::refresh(false) {
         cache::clear();

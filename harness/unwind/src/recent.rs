@@ -139,6 +139,11 @@ pub(super) fn forget() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
 }
 
+/// Returns the address and the bytes of the last walks. Their registers may look like references.
+pub(super) fn place() -> (u64, u64) {
+    (RECENT.as_ptr() as u64, size_of_val(&RECENT) as u64)
+}
+
 /// A walk in progress, and the thread's last walk.
 pub(super) struct Walk<'a> {
     contents: &'a mut Contents,

@@ -4,10 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::graph::{Graph, Reach};
-use super::{Object, Root};
-
-/// The most levels that are followed.
-const MAX_LEVELS: usize = 8;
+use super::{MAX_LINKS, Object, Root, Traits};
 
 /// The share of the accused that must be unreachable for all of them to count as lost, and that a
 /// group must hold to be a holder: more than stale words ever do.
@@ -25,6 +22,8 @@ pub struct Held {
     /// How many of the objects are allocations of an `Arc` or `Rc` whose strong count is zero, by
     /// their first two words. Only the caller knows whether they are such allocations.
     pub weak: u64,
+    /// How many of them are tasks of tokio that have ended, by their first word. The same holds.
+    pub ended: u64,
 }
 
 /// One level of holders.
@@ -34,12 +33,16 @@ pub struct Link {
     pub holder: Holder,
     /// How many objects of the level below this one holds itself. The others hold each other.
     pub holds: u64,
+    /// How many more of them these lead to, through objects of the level below.
+    pub through: u64,
     /// How many objects the level below has.
     pub of: u64,
     /// How many objects or roots the holder is.
     pub count: u64,
     /// The bytes of these objects.
     pub bytes: u64,
+    /// How many of them are tasks of tokio that have ended, by their first word.
+    pub ended: u64,
 }
 
 /// What a link is. Of two that hold as much, the smaller one is named.
@@ -90,7 +93,8 @@ struct Candidate {
 
 impl Graph {
     /// Finds who holds these objects, which are given by their numbers.
-    pub fn held(&self, accused: &[usize]) -> Held {
+    /// `traits` has what is known of a group.
+    pub fn held(&self, accused: &[usize], traits: &dyn Fn(u32) -> Traits) -> Held {
         let mut seen = vec![false; self.objects.len()];
         let mut level: BTreeSet<usize> = BTreeSet::new();
         for &object in accused {
@@ -107,6 +111,7 @@ impl Graph {
         let mut held = Held {
             asked: asked.len() as u64,
             weak: asked.iter().filter(weak).count() as u64,
+            ended: self.ended(&asked),
             links: Vec::new(),
             end: End::Deeper,
         };
@@ -125,25 +130,31 @@ impl Graph {
             _ => Reach::Certain,
         });
         level.retain(|object| reach[*object] == wanted);
-        while !level.is_empty() && held.links.len() < MAX_LEVELS {
-            let Some((holder, candidate)) = self.holder_of(&mut level, &mut seen, (&reach, wanted))
-            else {
+        while !level.is_empty() && held.links.len() < MAX_LINKS {
+            let all = (&reach[..], wanted, traits);
+            let Some((holder, candidate)) = self.holder_of(&mut level, &mut seen, all) else {
                 let of_these = asked.iter().copied();
                 let of_these = of_these.filter(|one| reach[*one] == wanted);
-                held.end = self.end(&of_these.collect::<Vec<usize>>(), &seen, wanted);
+                let of_these: Vec<usize> = of_these.collect();
+                held.end = self.end(&of_these, &seen, wanted, traits);
                 return held;
             };
             let (count, objects) = match holder {
-                Holder::Objects(_) => (candidate.holders.len(), candidate.holders),
+                Holder::Objects(_) => {
+                    let objects = self.needed(&candidate, &level);
+                    (objects.len(), objects)
+                }
                 Holder::Root(_) => (candidate.holders.len(), BTreeSet::new()),
             };
             let bytes = objects.iter().map(|one| self.objects[*one].bytes);
             held.links.push(Link {
                 holder,
                 holds: candidate.holds.len() as u64,
+                through: self.through(&candidate, &level, &seen),
                 of: level.len() as u64,
                 count: count as u64,
                 bytes: bytes.sum(),
+                ended: self.ended(&objects),
             });
             if objects.is_empty() {
                 let is_sure = |link: &Link| link.holds * 2 >= link.of;
@@ -163,6 +174,50 @@ impl Graph {
         held
     }
 
+    /// Returns how many of these objects are tasks of tokio that have ended, if they are tasks: their
+    /// first word is their state, and the second bit of it says so (`COMPLETE` in its state.rs).
+    fn ended<'a>(&self, objects: impl IntoIterator<Item = &'a usize>) -> u64 {
+        const STATES: u64 = 0b111;
+        const COMPLETE: u64 = 0b010;
+        let objects = objects.into_iter();
+        let ended = objects.filter(|one| self.first_words(**one)[0] & STATES == COMPLETE);
+        ended.count() as u64
+    }
+
+    /// Returns those of the holders that nothing of what they hold can do without: an empty map has
+    /// words that are left over, and all of them lead to what another map has.
+    fn needed(&self, candidate: &Candidate, level: &BTreeSet<usize>) -> BTreeSet<usize> {
+        let mut held: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
+        for &object in &candidate.holds {
+            let sources = self.references_to(object).iter();
+            let sources = sources.filter_map(|edge| edge.from.number().ok());
+            for holder in sources.filter(|one| candidate.holders.contains(one)) {
+                held.entry(holder).or_default().insert(object);
+            }
+        }
+        let mut most: BTreeMap<usize, usize> = level.iter().map(|object| (*object, 0)).collect();
+        for objects in held.values() {
+            for object in objects {
+                let most = most.entry(*object).or_default();
+                *most = objects.len().max(*most);
+            }
+        }
+        held.retain(|_, objects| objects.iter().any(|one| most[one] == objects.len()));
+        held.into_keys().collect()
+    }
+
+    /// Returns how many objects of a level those that are held lead to.
+    fn through(&self, candidate: &Candidate, level: &BTreeSet<usize>, seen: &[bool]) -> u64 {
+        let mut next: Vec<usize> = candidate.holds.iter().copied().collect();
+        let mut reached = candidate.holds.clone();
+        while let Some(object) = next.pop() {
+            let new = self.out_of(object).filter(|to| seen[*to]);
+            next.extend(new.filter(|to| reached.insert(*to)));
+        }
+        let others = level.difference(&candidate.holds);
+        others.filter(|one| reached.contains(one)).count() as u64
+    }
+
     /// Returns the group or the root that holds most of a level.
     ///
     /// Objects of one group may be a list or a tree, of which only the first is held from outside.
@@ -172,7 +227,7 @@ impl Graph {
         &self,
         level: &mut BTreeSet<usize>,
         seen: &mut [bool],
-        (reach, wanted): (&[Reach], Reach),
+        (reach, wanted, traits): (&[Reach], Reach, &dyn Fn(u32) -> Traits),
     ) -> Option<(Holder, Candidate)> {
         let groups = level.iter().map(|object| self.objects[*object].group);
         let groups: BTreeSet<u32> = groups.collect();
@@ -186,14 +241,14 @@ impl Graph {
             .into_iter()
             .filter(|one| reach[*one] == wanted)
             .collect();
-        let best = self.best(level, seen, wanted);
+        let best = self.best(level, seen, wanted, traits);
         if best
             .as_ref()
             .is_some_and(|(_, best)| best.holds.len() * 2 >= level.len())
         {
             return best;
         }
-        match self.best(&all, seen, wanted) {
+        match self.best(&all, seen, wanted, traits) {
             Some(of_all) if best.is_none() => {
                 *level = all;
                 Some(of_all)
@@ -208,6 +263,7 @@ impl Graph {
         level: &BTreeSet<usize>,
         seen: &[bool],
         wanted: Reach,
+        traits: &dyn Fn(u32) -> Traits,
     ) -> Option<(Holder, Candidate)> {
         let reach = self.reached(seen);
         let mut candidates: BTreeMap<Holder, Candidate> = BTreeMap::new();
@@ -238,14 +294,26 @@ impl Graph {
                 candidate.holders.insert(number);
             }
         }
-        candidates.into_iter().min_by(|(_, a), (_, b)| {
-            let order = |one: &Candidate| (one.reach, Reverse(one.holds.len()), one.holders.len());
-            order(a).cmp(&order(b))
+        candidates.into_iter().min_by_key(|(holder, one)| {
+            let (is_weak, count) = match holder {
+                Holder::Objects(group) => (traits(*group).has_weak, one.holders.len()),
+                // A root is one thing, however many words lead from it.
+                Holder::Root(_) => (false, 1),
+            };
+            // Who has a `Weak` keeps nothing, if somebody else has about as many.
+            let holds = one.holds.len() * if is_weak { 1 } else { 2 };
+            (one.reach, Reverse(holds), count)
         })
     }
 
     /// Tells apart what nothing points to, what is a cycle, and what only a stack points to.
-    fn end(&self, asked: &[usize], seen: &[bool], wanted: Reach) -> End {
+    fn end(
+        &self,
+        asked: &[usize],
+        seen: &[bool],
+        wanted: Reach,
+        traits: &dyn Fn(u32) -> Traits,
+    ) -> End {
         if wanted != Reach::Not {
             // Whatever is reached has something that points to it from outside, or is a root's.
             return End::Deeper;
@@ -295,7 +363,15 @@ impl Graph {
                 }
             }
         }
-        let most = back.iter().min_by_key(|(_, from)| Reverse(from.len()));
+        // Of those, one that can be a `Weak`, and that no container has: its elements are its own.
+        let most = back.iter().min_by_key(|((from, _, to), sources)| {
+            let can_be_weak = traits(*to).is_counted;
+            (
+                !can_be_weak,
+                traits(*from).is_container,
+                Reverse(sources.len()),
+            )
+        });
         match most {
             Some((&(from, _, to), _)) => End::Cycle {
                 of_asked: cyclic,

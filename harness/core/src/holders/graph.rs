@@ -3,7 +3,7 @@
 use super::{Object, Root};
 
 /// Where a reference is: in an object, or in a root.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Source(u32);
 
 impl Source {

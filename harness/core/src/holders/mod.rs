@@ -38,6 +38,17 @@ pub struct Object {
     pub group: u32,
 }
 
+/// What the caller knows of the objects of a group, by their type.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traits {
+    /// They are allocations of an `Arc` or `Rc`.
+    pub is_counted: bool,
+    /// They are made of elements of one type: a map, a list, a buffer.
+    pub is_container: bool,
+    /// They have a `Weak`, which keeps no value.
+    pub has_weak: bool,
+}
+
 /// What a word outside the objects belongs to.
 ///
 /// The order is that of preference, where several roots lead to one object.

@@ -98,7 +98,17 @@ impl Heap {
         let of_group = |object: &Object| self.groups[object.group as usize] == group;
         let numbers = (0..).zip(graph.objects()).filter(|(_, one)| of_group(one));
         let numbers: Vec<usize> = numbers.map(|(number, _)| number).collect();
-        graph.held(&numbers)
+        graph.held(&numbers, &|group| self.traits(group))
+    }
+
+    /// By names such as `map_weak`, `rc` and `vec`.
+    fn traits(&self, group: u32) -> Traits {
+        let name = &self.groups[group as usize];
+        Traits {
+            is_counted: name.starts_with("rc"),
+            is_container: name.starts_with("vec"),
+            has_weak: name.ends_with("_weak"),
+        }
     }
 
     /// Says what a chain is, in a line.
@@ -124,6 +134,10 @@ impl Heap {
         };
         links.chain([end]).collect::<Vec<_>>().join(", ")
     }
+}
+
+fn unknown(_: u32) -> Traits {
+    Traits::default()
 }
 
 #[test]
@@ -232,8 +246,59 @@ fn chains() {
             "session",
             "100 of 100 by 1 table, 1 of 1 by Static(7), root",
         ),
+        (
+            "a static with one word that is left over, and a state with several",
+            "<static> -> shared\n <state> -> shared\n <state> -> shared\n shared -> session#",
+            "session",
+            "100 of 100 by 1 shared, 1 of 1 by State, root",
+        ),
+        (
+            "a map of `Weak`s beside the owner",
+            "<state> -> map_weak\n map_weak -> session#\n <state> -> vec\n vec -> session#",
+            "session",
+            "100 of 100 by 1 vec, 1 of 1 by State, root",
+        ),
+        (
+            "a map of `Weak`s, and a few that are in use",
+            "<state> -> map_weak\n map_weak -> session#\n <state> -> vec\n vec -> session7",
+            "session",
+            "100 of 100 by 1 map_weak, 1 of 1 by State, root",
+        ),
+        (
+            "a map that is empty by now, and the one that has it all",
+            "<state> -> map1\n map1 -> session#\n <state> -> map2\n map2 -> session7",
+            "session",
+            "100 of 100 by 1 map, 1 of 1 by State, root",
+        ),
+        (
+            "maps with a part each",
+            "<state> -> map1\n map1 -> session1\n <state> -> map2\n map2 -> session2",
+            "session",
+            "2 of 2 by 2 map, 2 of 2 by State, root",
+        ),
+        (
+            "parents that have vectors of children",
+            "rc_parent# -> vec_children#\n vec_children# -> rc_child#\n rc_child# -> rc_parent#",
+            "rc_child",
+            "100 of 100 by 100 vec_children, 100 of 100 by 100 rc_parent, cycle 100 by rc_child to \
+             rc_parent",
+        ),
     ] {
         assert_eq!(Heap::parse(heap).said(of), expected, "{what}");
+    }
+}
+
+#[test]
+fn what_is_not_held_itself_is_held_through_the_others_or_not_at_all() {
+    for (heap, through) in [
+        ("<state> -> node0\n node# -> node#+1", 99),
+        (
+            "<state> -> table\n table -> node0\n table -> node1\n other -> node2",
+            0,
+        ),
+    ] {
+        let held = Heap::parse(heap).held("node");
+        assert_eq!(held.links[0].through, through, "{heap}");
     }
 }
 
@@ -283,11 +348,11 @@ fn objects_that_overlap_and_none_at_all() {
     let scan = Scan::new(vec![object(8, 16, 0), object(16, 8, 1), object(24, 8, 2)]);
     assert_eq!(scan.objects(), [object(8, 16, 0), object(24, 8, 2)]);
     let graph = Scan::new(Vec::new()).finish().unwrap();
-    assert_eq!(graph.held(&[0, 7]).end, End::Deeper);
+    assert_eq!(graph.held(&[0, 7], &unknown).end, End::Deeper);
     let high = object(u64::MAX - 7, 64, 0);
     let mut scan = Scan::new(vec![high]);
     scan.word(Root::State, u64::MAX - 1);
-    assert_eq!(scan.finish().unwrap().held(&[0]).end, End::Root);
+    assert_eq!(scan.finish().unwrap().held(&[0], &unknown).end, End::Root);
 }
 
 #[test]
@@ -302,7 +367,7 @@ fn an_arc_that_only_weak_references_keep() {
         let words = [strong, weak, 0x1234_u64];
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
         scan.object(0, 0, &bytes);
-        assert_eq!(scan.finish().unwrap().held(&[0]).weak, expected);
+        assert_eq!(scan.finish().unwrap().held(&[0], &unknown).weak, expected);
     }
 }
 
@@ -346,7 +411,7 @@ fn ask(
     let graph = scan.finish().unwrap();
     let asked = (0..).zip(graph.objects()).filter(|(_, one)| one.group == 0);
     let asked: Vec<usize> = asked.map(|(number, _)| number).collect();
-    graph.held(&asked)
+    graph.held(&asked, &unknown)
 }
 
 proptest! {

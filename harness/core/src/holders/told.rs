@@ -48,8 +48,10 @@ pub struct HolderLink {
     pub count: u64,
     /// The bytes of these.
     pub bytes: u64,
-    /// How many objects of the level below it holds itself; they hold the others.
+    /// How many objects of the level below it holds itself.
     pub holds: u64,
+    /// How many more of them these lead to, as in a list of which only the first is held.
+    pub through: u64,
     /// How many objects the level below has.
     pub of: u64,
 }
@@ -62,6 +64,8 @@ pub enum LinkKind {
     Objects,
     /// Tasks of a runtime, which have not ended.
     Tasks,
+    /// Tasks of a runtime that have ended. Somebody keeps them, such as by a `JoinHandle`.
+    EndedTasks,
     /// What the scenario's setup returned, and its closure captured.
     State,
     /// A static.

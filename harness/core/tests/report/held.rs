@@ -57,7 +57,11 @@ fn every_end_has_its_words() {
     };
     let half = HolderLink {
         holds: 40,
-        ..objects("LruCache<u64>", 1)
+        ..objects("HashMap<u64, u8>", 1)
+    };
+    let list = HolderLink {
+        through: 60,
+        ..half.clone()
     };
     let stack = link(LinkKind::Stack, "worker", 1);
     let local = link(LinkKind::ThreadLocal, "app::SEEN", 1);
@@ -72,9 +76,32 @@ fn every_end_has_its_words() {
             "held by an object, and that by the thread-local app::SEEN",
         ),
         (
-            ending(vec![half, local], ChainEnd::Root),
-            "60 of 100 are held by themselves, and the others by a LruCache<u64>, and that by the \
+            ending(vec![half, local.clone()], ChainEnd::Root),
+            "40 of 100 are held by a HashMap<u64, u8>, and that by the thread-local app::SEEN",
+        ),
+        (
+            ending(vec![list, local.clone()], ChainEnd::Root),
+            "60 of 100 are held by themselves, and the others by a HashMap<u64, u8>, and that by the \
              thread-local app::SEEN",
+        ),
+        (
+            ending(
+                vec![
+                    objects("BTreeMap<u64, u8>", 40),
+                    objects("buffer", 9),
+                    local,
+                ],
+                ChainEnd::Root,
+            ),
+            "held by 40 nodes of BTreeMap<u64, u8>, those by 9 buffers, and those by the thread-local \
+             app::SEEN",
+        ),
+        (
+            ending(
+                vec![link(LinkKind::EndedTasks, "a future of serve", 100)],
+                ChainEnd::Deeper,
+            ),
+            "held by 100 tasks that have ended (a future of serve), and so on",
         ),
         (
             ending(vec![link(LinkKind::Tasks, "serve", 100)], ChainEnd::Root),
@@ -137,6 +164,17 @@ fn what_one_thing_holds_is_one_entry() {
         ..in_a_map()
     };
     let lost = || ending(Vec::new(), ChainEnd::Lost);
+    // One function makes the objects of both, and others put them into two maps.
+    let report = of(vec![
+        held("store::session", in_a_map()),
+        held("store::session", other_map.clone()),
+    ]);
+    assert_eq!(
+        report
+            .causes(&report.findings.iter().collect::<Vec<_>>())
+            .len(),
+        2
+    );
     for (first, second, entries, place) in [
         (in_a_map(), name, 1, "store::open"),
         (in_a_map(), in_a_map(), 1, "store::open"),
@@ -150,6 +188,89 @@ fn what_one_thing_holds_is_one_entry() {
         assert_eq!(causes.len(), entries);
         let of_first = causes[0].place().unwrap().plain();
         assert!(of_first.starts_with(place), "{of_first}");
+    }
+}
+
+/// A container that is filled in `store::open`.
+fn filled(name: &str, count: u64) -> HolderLink {
+    HolderLink {
+        blame: Some(blame("store::open", 9)),
+        ..objects(name, count)
+    }
+}
+
+#[test]
+fn the_place_is_what_a_fix_changes() {
+    let state = || link(LinkKind::State, "", 1);
+    let head = HolderLink {
+        holds: 1,
+        through: 99,
+        ..filled("Box<Queue>", 1)
+    };
+    let tasks = |count| HolderLink {
+        blame: Some(blame("store::spawn", 20)),
+        ..link(LinkKind::Tasks, "a future of serve", count)
+    };
+    let one = Holders {
+        of: 1,
+        objects: 1,
+        ..ending(vec![filled("Box<Store>", 1), state()], ChainEnd::Root)
+    };
+    for (holders, place) in [
+        (
+            ending(vec![filled("Vec<u8>", 1), state()], ChainEnd::Root),
+            "store::open",
+        ),
+        // A list: what has its head was made long ago.
+        (
+            ending(vec![head.clone(), state()], ChainEnd::Root),
+            "store::session",
+        ),
+        // What is in the nodes of a list.
+        (
+            ending(
+                vec![filled("Box<Node>", 100), head, state()],
+                ChainEnd::Root,
+            ),
+            "store::open",
+        ),
+        // The container itself, which grows.
+        (one, "store::session"),
+        // One task that works with them all, and as many tasks as objects.
+        (
+            ending(vec![filled("Vec<u8>", 1), tasks(1)], ChainEnd::Root),
+            "store::open",
+        ),
+        (ending(vec![tasks(100)], ChainEnd::Root), "store::spawn"),
+        (ending(vec![state()], ChainEnd::Root), "store::session"),
+    ] {
+        let report = of(vec![held("store::session", holders.clone())]);
+        let causes = report.causes(&[&report.findings[0]]);
+        let said = causes[0].place().unwrap().plain();
+        assert!(said.starts_with(place), "{said} for {holders:#?}");
+    }
+}
+
+#[test]
+fn a_container_that_grows_has_its_name() {
+    for (of_these, words) in [
+        (1, "a Vec<u64>, held by the static app::SESSIONS"),
+        (8, "8 Vec<u64>, held by the static app::SESSIONS"),
+    ] {
+        let holders = Holders {
+            what: Some("Vec<u64>".to_owned()),
+            of: of_these,
+            objects: of_these,
+            ..ending(
+                vec![link(LinkKind::Static, "app::SESSIONS", 1)],
+                ChainEnd::Root,
+            )
+        };
+        let mut finding = held("store::session", holders);
+        finding.rate.objects = 0.0;
+        let report = of(vec![finding]);
+        let said = report.findings[0].holder(&report).unwrap();
+        assert_eq!(said.plain(), words);
     }
 }
 

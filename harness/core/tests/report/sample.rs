@@ -137,6 +137,7 @@ pub(crate) fn link(kind: LinkKind, name: &str, count: u64) -> HolderLink {
         count,
         bytes: 0,
         holds: 100,
+        through: 0,
         of: 100,
     }
 }

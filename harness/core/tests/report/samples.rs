@@ -290,6 +290,7 @@ fn any_holders() -> BoxedStrategy<Holders> {
         count: any::<u64>(),
         bytes: any::<u64>(),
         holds: any::<u64>(),
+        through: any::<u64>(),
         of: any::<u64>(),
     });
     let link = link.boxed();

@@ -119,7 +119,8 @@ impl<'a> Cause<'a> {
         let key = finding.cause();
         self.findings.iter().any(|other| {
             let are_alike = other.clock.is_some() == finding.clock.is_some();
-            other.cause() == key || are_alike && other.shares_holder(finding)
+            let is_same_place = other.cause() == key && !other.has_other_holder(finding);
+            is_same_place || are_alike && other.shares_holder(finding)
         })
     }
 

@@ -12,6 +12,12 @@ use crate::report::{Finding, Report};
 /// The most places of allocation that are named.
 const MAX_PLACES: usize = 3;
 
+/// The objects per iteration below which a stack has no more of them: its growth is larger objects.
+const MOVES: f64 = 0.001;
+
+/// Containers that are made of many objects.
+const NODES: [&str; 3] = ["BTreeMap", "BTreeSet", "LinkedList"];
+
 /// A thing in a chain, told from others by its type and by where it is allocated.
 #[derive(Clone, Copy, Debug)]
 struct Thing<'a> {
@@ -49,12 +55,18 @@ impl HolderLink {
     }
 
     fn is_objects(&self) -> bool {
-        self.kind == LinkKind::Objects
+        matches!(self.kind, LinkKind::Objects | LinkKind::EndedTasks)
+    }
+
+    /// Returns whether a fix may change it: objects that hold most of the level below themselves. What
+    /// holds the first of a list has no part in what is added to that.
+    fn is_holder(&self) -> bool {
+        self.is_objects() && self.holds >= self.of.div_ceil(2)
     }
 
     /// Returns whether it is a container: a few objects that hold many.
     fn is_container(&self) -> bool {
-        self.is_objects() && self.count <= self.of / 4
+        self.is_holder() && self.count <= self.of / 4
     }
 }
 
@@ -62,9 +74,12 @@ impl HolderLink {
 /// what the scenario has set up.
 fn links(holders: &Holders) -> Vec<&HolderLink> {
     let is_workload = |link: &HolderLink, next: Option<&HolderLink>| {
-        let is_closure = |name: &String| name.starts_with("Box<a closure");
-        link.name.as_ref().is_some_and(is_closure)
-            && next.is_some_and(|next| next.kind == LinkKind::State)
+        let is_closure = match &link.name {
+            Some(name) => name.starts_with("Box<a closure"),
+            // Without debug information, it is known that no function but the harness's has made it.
+            None => link.blame.as_ref().is_some_and(|blame| blame.at.is_none()),
+        };
+        is_closure && link.count == 1 && next.is_some_and(|next| next.kind == LinkKind::State)
     };
     let chain = holders.chain.iter().enumerate();
     chain
@@ -74,9 +89,9 @@ fn links(holders: &Holders) -> Vec<&HolderLink> {
 }
 
 /// Returns the link that most depends on: a container, or the objects nearest to those that are
-/// held.
+/// held. `None` if only the first of a list is held.
 fn container<'a>(links: &[&'a HolderLink]) -> Option<&'a HolderLink> {
-    let mut objects = links.iter().filter(|link| link.is_objects());
+    let mut objects = links.iter().filter(|link| link.is_holder());
     let container = objects.clone().find(|link| link.is_container());
     container.or_else(|| objects.next()).copied()
 }
@@ -90,7 +105,7 @@ impl Finding {
 
     /// Returns who holds its objects, as one sentence without a full stop. `None` if nobody knows.
     pub fn holder(&self, report: &Report) -> Option<Words> {
-        Cause::of(report, self).holder(self.holders.as_ref()?, None)
+        Cause::of(report, self).holder(self, None)
     }
 
     /// Returns whether its objects and those of another finding are held by the same thing, or one
@@ -107,6 +122,27 @@ impl Finding {
             own.is_some_and(|own| things.any(|thing| thing.is(&own)))
         };
         pivot.is(&others) || holds(self, other.own()) || holds(other, self.own())
+    }
+
+    /// Returns whether its objects are containers that grow: they are allocated anew, and no more of
+    /// them stay.
+    fn is_container(&self, holders: &Holders) -> bool {
+        holders.of == 1 || self.rate.objects < MOVES
+    }
+
+    /// Returns whether it is known that its objects and those of another finding are put into
+    /// different containers, by different functions.
+    pub(super) fn has_other_holder(&self, other: &Finding) -> bool {
+        let filled = |one: &Finding| {
+            let holders = one.holders.as_ref()?;
+            let is_held = matches!(holders.end, ChainEnd::Root | ChainEnd::Deeper);
+            let container = container(&links(holders)).filter(|_| is_held)?;
+            let blame = container.blame.as_ref()?;
+            let function = |frame: &Option<Frame>| frame.as_ref().map(|one| one.function.clone());
+            Some((function(&blame.at), function(&blame.caller)))
+        };
+        let (own, others) = (filled(self), filled(other));
+        own.is_some() && others.is_some() && own != others && !self.shares_holder(other)
     }
 
     /// Returns what its objects are, as something that may hold others.
@@ -126,14 +162,16 @@ impl Finding {
         let last = links.last();
         let mut objects = links.iter().filter(|link| link.is_objects());
         Some(match holders.end {
+            ChainEnd::Root | ChainEnd::Deeper if self.is_container(holders) => own,
             ChainEnd::Root | ChainEnd::Deeper => {
                 let last = last?;
-                match last.kind == LinkKind::Tasks {
-                    true if last.blame.is_none() => own,
-                    true => last.thing(),
-                    // What is one object is the container.
-                    false if holders.of == 1 => own,
-                    false => container(&links).unwrap_or(last).thing(),
+                // A task that has many of the objects works with them. As many tasks as objects
+                // are what grows.
+                let is_tasks = last.kind == LinkKind::Tasks && last.count > holders.objects / 4;
+                match container(&links) {
+                    _ if is_tasks && last.blame.is_some() => last.thing(),
+                    _ if is_tasks => own,
+                    container => container.map_or(own, HolderLink::thing),
                 }
             }
             ChainEnd::Lost | ChainEnd::Unsure => {
@@ -152,7 +190,7 @@ impl Cause<'_> {
     /// Returns who holds its objects, and what to do: sentences without full stops. Empty if nobody
     /// knows.
     pub fn held(&self) -> Vec<Words> {
-        let Some(holders) = self.holders() else {
+        let Some((finding, holders)) = self.known() else {
             return Vec::new();
         };
         let mut lines: Vec<Words> = self.allocated().into_iter().collect();
@@ -163,7 +201,7 @@ impl Cause<'_> {
                  until the last `Weak` goes",
             ));
         }
-        lines.extend(self.holder(holders, self.place().as_ref()));
+        lines.extend(self.holder(finding, self.place().as_ref()));
         lines.extend(to_do(holders.end).map(|what| Words::default().say(what)));
         lines
     }
@@ -171,7 +209,7 @@ impl Cause<'_> {
     /// Returns the chain of holders from the end of it down to the objects, as a picture has it. Empty
     /// if nobody knows who holds them.
     pub fn chain_down(&self) -> Vec<Node> {
-        let Some(holders) = self.holders() else {
+        let Some((finding, holders)) = self.known() else {
             return Vec::new();
         };
         let said = |text: &str| Node {
@@ -199,27 +237,23 @@ impl Cause<'_> {
             place: link.blame.as_ref().map(Blame::words),
         });
         let what = Words::default().say(format!("{} ", count(holders.objects)));
-        let of_these = |one: &&&Finding| one.holders.as_ref() == Some(holders);
         let objects = Node {
             what: match &holders.what {
                 Some(name) => what.quote(name),
                 None => what.say("objects"),
             },
             bytes: 0,
-            place: self
-                .findings
-                .iter()
-                .find(of_these)
-                .and_then(|one| one.blamed()),
+            place: finding.blamed(),
         };
         end.into_iter().chain(above).chain([objects]).collect()
     }
 
-    /// Returns the longest chain, which names most of what is together; of equal ones, that of the
-    /// largest group.
-    fn holders(&self) -> Option<&Holders> {
-        let known = self.findings.iter().filter_map(|one| one.holders.as_ref());
-        known.max_by_key(|one| (links(one).len(), one.of))
+    /// Returns the finding with the longest chain, which names most of what is together; of equal
+    /// ones, that of the largest group.
+    fn known(&self) -> Option<(&Finding, &Holders)> {
+        let known = self.findings.iter();
+        let known = known.filter_map(|one| Some((*one, one.holders.as_ref()?)));
+        known.max_by_key(|(_, holders)| (links(holders).len(), holders.of))
     }
 
     /// Returns where its objects are allocated, if the place is where they are held.
@@ -246,13 +280,25 @@ impl Cause<'_> {
         })
     }
 
-    /// Returns who holds its objects, as a sentence without a full stop. `shown` is the place that
-    /// the reader sees already.
-    fn holder(&self, holders: &Holders, shown: Option<&Words>) -> Option<Words> {
+    /// Returns who holds the objects of a finding, as a sentence without a full stop. `shown` is the
+    /// place that the reader sees already.
+    fn holder(&self, finding: &Finding, shown: Option<&Words>) -> Option<Words> {
+        let holders = finding.holders.as_ref()?;
         let said = |text: String| Words::default().say(text);
         let chain = self.chain(holders, shown);
         match holders.end {
-            ChainEnd::Root => chain,
+            ChainEnd::Root => match (&holders.what, holders.of) {
+                (what @ Some(_), 1) if finding.is_container(holders) => Some(
+                    name(Words::default(), what.as_deref())
+                        .say(", ")
+                        .join(chain?),
+                ),
+                (Some(what), of) if finding.is_container(holders) => {
+                    let words = Words::default().say(format!("{} ", count(of)));
+                    Some(words.quote(what).say(", ").join(chain?))
+                }
+                _ => chain,
+            },
             ChainEnd::Deeper => chain.map(|words| words.say(", and so on")),
             ChainEnd::Lost => {
                 let what = "no live object, static, thread-local or stack";
@@ -313,7 +359,8 @@ impl Cause<'_> {
             if let Some(blame) = link.blame.as_ref().filter(|_| is_container(link))
                 && place != Some(&blame.words())
             {
-                let made = if link.count > 1 { "made" } else { "filled" };
+                let is_filled = link.count == 1 && link.name.as_deref().is_some_and(has_elements);
+                let made = if is_filled { "filled" } else { "made" };
                 words = words
                     .say(format!(" ({made} in "))
                     .join(blame.words())
@@ -333,13 +380,22 @@ impl Cause<'_> {
         match link.kind {
             LinkKind::Objects => match (link.count, &link.name) {
                 (1, name) => self::name(words, name.as_deref()),
+                (_, Some(name)) if name == "buffer" => many(words).say("buffers"),
+                (_, Some(name)) if NODES.iter().any(|of| name.starts_with(of)) => {
+                    many(words).say("nodes of ").quote(name)
+                }
                 (_, Some(name)) => many(words).quote(name),
                 (_, None) => many(words).say("objects"),
             },
-            LinkKind::Tasks => {
+            LinkKind::Tasks | LinkKind::EndedTasks => {
+                let not = if link.kind == LinkKind::Tasks {
+                    "not "
+                } else {
+                    ""
+                };
                 let words = match link.count {
-                    1 => words.say("a task that has not ended"),
-                    _ => many(words).say("tasks that have not ended"),
+                    1 => words.say(format!("a task that has {not}ended")),
+                    _ => many(words).say(format!("tasks that have {not}ended")),
                 };
                 match &link.name {
                     Some(name) => words.say(" (").quote(name).say(")"),
@@ -381,14 +437,21 @@ fn of(holders: &Holders) -> String {
 /// Says how many of the objects the first holder holds.
 fn held_by(first: &HolderLink) -> Words {
     let (holds, of) = (first.holds, first.of);
-    Words::default().say(match holds >= of / 10 * 9 {
-        true => "held by ".to_owned(),
-        false => format!(
+    let is_nearly_all = |objects: u64| objects >= of / 10 * 9;
+    Words::default().say(match is_nearly_all(holds.saturating_add(first.through)) {
+        _ if is_nearly_all(holds) => "held by ".to_owned(),
+        true => format!(
             "{} of {} are held by themselves, and the others by ",
             count(of.saturating_sub(holds)),
             count(of)
         ),
+        false => format!("{} of {} are held by ", count(holds), count(of)),
     })
+}
+
+/// Returns whether a type is made of elements that are put into it.
+fn has_elements(name: &str) -> bool {
+    !["Arc", "Rc", "Box"].iter().any(|one| name.starts_with(one))
 }
 
 /// Adds the name of a type with its article.

@@ -63,7 +63,7 @@ pub(super) fn what_holds_each_kind_of_growth_is_named() {
         (
             "a_static",
             "HANDLERS",
-            "Box<a closure of subscribe> < Vec<Box<dyn Fn<(), Output=u64> + Send>> < \
+            "Box<a closure of subscribe> < Vec<Box<dyn Fn() -> u64 + Send>> < \
              Static front::program::holders::HANDLERS",
         ),
         (
@@ -106,6 +106,12 @@ pub(super) fn what_holds_each_kind_of_growth_is_named() {
             "a_list_of_c",
             "are held by themselves",
             "Box<Node> < Static front::program::holders::listed::LAST",
+        ),
+        ("a_text_of_c", "lost", "? Lost"),
+        (
+            "an_index_of_weaks",
+            "those by a Vec<Rc<Session>>",
+            "Rc<Session> < Vec<Rc<Session>> < state",
         ),
     ] {
         let report = project.report(scenario);

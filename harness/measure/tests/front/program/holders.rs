@@ -292,6 +292,19 @@ pub(super) fn all() -> Vec<Scenario> {
         }),
         collects_in_a_thread(),
         Scenario::new("a_list_of_c", || listed),
+        Scenario::new("a_text_of_c", || {
+            |_: u64| {
+                // SAFETY: the text ends with a zero. What is returned is to be freed, and is not.
+                std::hint::black_box(unsafe { libc::strdup(c"small".as_ptr()) });
+            }
+        }),
+        Scenario::new("an_index_of_weaks", || {
+            let (mut index, mut all) = (BTreeMap::new(), Vec::new());
+            move |i: u64| {
+                all.push(Rc::new(Session::new(i)));
+                index.extend(all.last().map(|last| (i, Rc::downgrade(last))));
+            }
+        }),
         mapped(),
     ]
 }
