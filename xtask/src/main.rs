@@ -5,7 +5,7 @@ mod bisect_proof;
 mod gallery;
 mod openapi;
 #[path = "../../harness/core/tests/report/sample.rs"]
-#[cfg_attr(not(test), expect(dead_code, reason = "its finding is for tests"))]
+#[expect(dead_code, reason = "most of it is for tests of other packages")]
 mod sample;
 mod simulate;
 mod zoo;

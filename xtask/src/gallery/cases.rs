@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use plimsoll_core::holders::{HolderLink, Holders, LinkKind};
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::LadderEnd::{Budget, Settled};
 use plimsoll_core::report::{CheckOutcome, Report, Standing};
 use plimsoll_report::joined::{Joined, Outcome, Scenario, Source};
 use plimsoll_report::render::base::Base;
 use plimsoll_report::render::{Context, Image, Marker};
+
+use crate::sample::{in_a_map, link};
 
 use super::workload::{Frames, HEAD, Keeps, PACKAGE, TARGET, Workload, check, failed};
 
@@ -301,7 +304,29 @@ fn all_green() -> Joined {
 
 fn one_red() -> Joined {
     let mut reports = green(&QUIET);
-    reports.insert(2, spawns("jobs::enqueue").report());
+    let mut red = spawns("jobs::enqueue").report();
+    let handles = "Vec<JoinHandle<()>>";
+    let list = red.findings.iter().find(|one| one.name().contains("audit"));
+    let list = HolderLink {
+        blame: list.and_then(|list| list.blame.clone()),
+        bytes: 16 << 10,
+        ..link(LinkKind::Objects, handles, 1)
+    };
+    let state = || link(LinkKind::State, "", 1);
+    for finding in &mut red.findings {
+        let (what, of, chain) = match finding.name().contains("audit") {
+            true => (handles, 1, vec![state()]),
+            false => ("a closure of start", 100, vec![list.clone(), state()]),
+        };
+        finding.holders = Some(Holders {
+            what: Some(what.to_owned()),
+            of,
+            objects: of,
+            chain,
+            ..in_a_map()
+        });
+    }
+    reports.insert(2, red);
     joined(reports)
 }
 
