@@ -26,32 +26,32 @@ mod plumbing;
 mod scan;
 mod source;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 pub use self::packages::Packages;
 pub use self::plumbing::is_plumbing;
 pub use self::source::SourceFiles;
 use crate::Frame;
 use crate::fold::{self, Trace, crate_of, package_of_file, version_of_file};
-use crate::required::required;
 
 /// The place to blame for a stack.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "reports", derive(serde::Deserialize))]
 #[serde(deny_unknown_fields)]
 pub struct Blame {
     /// The frame nearest to the allocation that is not plumbing. `None` if no function is known
     /// but those of the harness and the standard library; then [`origin`](Blame::origin) says
     /// where that was.
-    #[serde(deserialize_with = "required")]
+    #[serde(deserialize_with = "crate::required::required")]
     pub at: Option<Frame>,
     /// The function of a dependency that the reader's own code called and that led to `at`.
     /// `None` if it is `at`. If `at` is the reader's own, it is the function that ran `at`, and may
     /// keep what that returns.
-    #[serde(deserialize_with = "required")]
+    #[serde(deserialize_with = "crate::required::required")]
     pub called: Option<Frame>,
     /// The reader's own frame that is nearest to the allocation. `None` if it is `at`, or if
     /// there is none.
-    #[serde(deserialize_with = "required")]
+    #[serde(deserialize_with = "crate::required::required")]
     pub caller: Option<Frame>,
     /// The function of Rust that called `at`, if `at` is C: what C returns has to be freed by
     /// whoever called it. `None` if it is `called` or `caller`. Reports of older versions do not
@@ -64,16 +64,17 @@ pub struct Blame {
     pub origin: Option<Origin>,
     /// The crate whose thread or task it is, if the stack begins in a thread and no frame is the
     /// reader's or may be.
-    #[serde(deserialize_with = "required")]
+    #[serde(deserialize_with = "crate::required::required")]
     pub thread_of: Option<String>,
     /// The reader's own dependency that needs that crate. `None` if it is the crate itself, or
     /// if it is not certain.
-    #[serde(deserialize_with = "required")]
+    #[serde(deserialize_with = "crate::required::required")]
     pub needed_by: Option<String>,
 }
 
 /// Where a stack begins.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "reports", derive(serde::Deserialize))]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
     /// In an iteration of the workload of the scenario with this name.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::baseline::{Need, is_twice_the_need};
 use crate::blame::{Blame, Packages, SourceFiles};
@@ -11,7 +11,6 @@ use crate::growth::Unit;
 use crate::holders::Holders;
 use crate::ladder::RUNGS_TO_RISE;
 use crate::outside::GrownMappings;
-use crate::required::required;
 use crate::resource::Resource;
 use crate::verdict::Verdict;
 use crate::words::words;
@@ -73,7 +72,8 @@ pub struct Finding {
 }
 
 /// What is left of the objects that were born in one octave.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "reports", derive(serde::Deserialize))]
 #[serde(deny_unknown_fields)]
 pub struct Survivors {
     /// Iterations after which the octave begins.
@@ -81,14 +81,15 @@ pub struct Survivors {
     /// Iterations after which it ends.
     pub to: u64,
     /// Objects that were ever allocated in it. `None` if the profiler does not keep that.
-    #[serde(deserialize_with = "required")]
+    #[serde(deserialize_with = "crate::required::required")]
     pub allocated: Option<u64>,
     /// What is left of it at the last rung. An estimate if the profile is sampled.
     pub alive: Tally,
 }
 
 /// Growth with time, whatever the iterations.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "reports", derive(serde::Deserialize))]
 #[serde(deny_unknown_fields)]
 pub struct Clock {
     /// What stays, per second.
@@ -280,18 +281,20 @@ impl Subject {
 }
 
 /// A subject as it is in a file: one shape for every kind, so that no key is optional.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize)]
+#[cfg_attr(feature = "reports", derive(serde::Deserialize))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct KindAndStack {
     pub(crate) kind: Kind,
-    #[serde(deserialize_with = "required")]
+    #[serde(deserialize_with = "crate::required::required")]
     pub(crate) stack: Option<FoldedStack>,
-    #[serde(deserialize_with = "required")]
+    #[serde(deserialize_with = "crate::required::required")]
     pub(crate) stacks: Option<u64>,
 }
 
 /// The kind of a subject.
-#[derive(Clone, Copy, Serialize, Deserialize)]
+#[derive(Clone, Copy, Serialize)]
+#[cfg_attr(feature = "reports", derive(serde::Deserialize))]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Kind {
     Stack,
@@ -316,7 +319,8 @@ impl From<Subject> for KindAndStack {
 }
 
 /// The relation of a finding to the baseline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "reports", derive(serde::Deserialize))]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
     /// The baseline has no allowance for it.

@@ -1,10 +1,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::Avma;
-use crate::required::required;
 
 /// One function at an address, as the symboliser found it. An address has several functions if
 /// calls were inlined.
@@ -37,7 +36,8 @@ impl SourceFrame {
 /// Why a program does not tell the line of an address that is in its Rust code.
 ///
 /// The greater one takes more to mend.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "reports", derive(serde::Deserialize))]
 #[serde(rename_all = "snake_case")]
 pub enum Lacks {
     /// The debug information is in `.dwo` or `.dwp` files that were not found.
@@ -86,16 +86,17 @@ impl SymbolTable {
 ///
 /// File and line are for people. They are never part of a stack's identity, because they
 /// change with every edit.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "reports", derive(serde::Deserialize))]
 #[serde(deny_unknown_fields)]
 pub struct Frame {
     /// The normalised name, as in a [`FoldedStack`].
     pub function: String,
     /// The file, shortened for people: `lru-0.18.1/src/lib.rs`, `src/main.rs`.
-    #[serde(deserialize_with = "required")]
+    #[serde(deserialize_with = "crate::required::required")]
     pub file: Option<String>,
     /// The line in `file`, counted from 1.
-    #[serde(deserialize_with = "required")]
+    #[serde(deserialize_with = "crate::required::required")]
     pub line: Option<u32>,
 }
 
@@ -112,7 +113,8 @@ impl Frame {
 
 /// A stack as normalised function names, root first: what a baseline stores, and what flame
 /// graphs call a folded stack.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(feature = "reports", derive(serde::Deserialize))]
 pub struct FoldedStack(pub Vec<String>);
 
 impl FoldedStack {

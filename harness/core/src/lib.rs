@@ -46,6 +46,7 @@ pub mod outside;
 mod per;
 mod rate;
 pub mod report;
+#[cfg(feature = "reports")]
 mod required;
 mod resource;
 mod series;

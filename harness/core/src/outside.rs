@@ -23,11 +23,10 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::Tally;
 use crate::dump::{Mapping, Maps};
-use crate::required::required;
 
 /// The mappings of a process, as numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -118,7 +117,8 @@ struct Share {
 }
 
 /// A kind of mappings of which there are more than before.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "reports", derive(serde::Deserialize))]
 #[serde(deny_unknown_fields)]
 pub struct GrownMappings {
     /// Their permissions, as the kernel writes them: `rw-p`.
@@ -128,7 +128,7 @@ pub struct GrownMappings {
     pub name: String,
     /// The size that most of the new mappings have, in bytes. `None` if there are not several new
     /// ones of one size: the kernel makes one of neighbours that are alike.
-    #[serde(deserialize_with = "required")]
+    #[serde(deserialize_with = "crate::required::required")]
     pub size: Option<u64>,
     /// The number of mappings and their bytes at the rung *before*. The allocator's memory is
     /// not among them.

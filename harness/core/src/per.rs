@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// The longest name of a counter, in bytes.
 const MAX_NAME: usize = 200;
@@ -17,7 +17,8 @@ const MAX_NAME: usize = 200;
 /// assert_eq!(format!("per {}", requests.one()), "per http_request");
 /// assert_eq!(Per::default().count(1), "1 iteration");
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "reports", derive(serde::Deserialize))]
 #[serde(try_from = "String", into = "String")]
 pub enum Per {
     /// An iteration of a scenario.

@@ -1,13 +1,14 @@
 //! What a process can run out of besides its heap. Every output has its words from here.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::growth::Unit;
 use crate::outside::Counts;
 use crate::words::words;
 
 /// Something that a process has, and that it can run out of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "reports", derive(serde::Deserialize))]
 #[serde(rename_all = "snake_case")]
 pub enum Resource {
     /// Threads of the process.

@@ -1,14 +1,13 @@
 use std::ops::AddAssign;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// The allocations of one stack, or of many.
 ///
 /// jemalloc prints the live ones as `curobjs` and `curbytes`; pprof calls them
 /// `inuse_objects` and `inuse_space`.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(feature = "reports", derive(serde::Deserialize))]
 #[serde(deny_unknown_fields)]
 pub struct Tally {
     /// The number of objects.

@@ -1,16 +1,16 @@
 //! The verdict on a scenario, and the growth that a run looks for.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::Rate;
-use crate::required::required;
 use crate::words::words;
 
 /// The verdict on a scenario.
 ///
 /// Verdicts are ordered by how much they need a person, so a run's verdict is the `max` of its
 /// scenarios' verdicts. A run of no scenarios has none: `max` gives `None`, not `Within`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "reports", derive(serde::Deserialize))]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// No stack grows past its allowance.
@@ -37,7 +37,8 @@ words!(Verdict {
 });
 
 /// The smallest growth that a run has to find.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "reports", derive(serde::Deserialize))]
 #[serde(deny_unknown_fields)]
 pub struct Threshold {
     /// The number of iterations in which one object, or 8 bytes, are kept.
@@ -55,14 +56,15 @@ pub struct Threshold {
 ///
 /// A part is `None` if the run would have seen growth at no rate that was tried. It is no number
 /// then, so that nothing prints it as one.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "reports", derive(serde::Deserialize))]
 #[serde(deny_unknown_fields)]
 pub struct Visible {
     /// Objects; zero if only bytes were looked at.
-    #[serde(deserialize_with = "required")]
+    #[serde(deserialize_with = "crate::required::required")]
     pub objects: Option<f64>,
     /// Bytes.
-    #[serde(deserialize_with = "required")]
+    #[serde(deserialize_with = "crate::required::required")]
     pub bytes: Option<f64>,
 }
 
@@ -86,7 +88,8 @@ impl Visible {
 }
 
 /// The rarest leak of large objects that a sampled run would have seen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "reports", derive(serde::Deserialize))]
 #[serde(deny_unknown_fields)]
 pub struct Rarest {
     /// The least size of the objects, in bytes.

@@ -35,7 +35,7 @@ pub use contents::Contents;
 pub use normalize::normalize_frame;
 pub(crate) use qualify::{crate_of, package_of_file, version_of_file};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::{Avma, FoldedStack, Frame, Lacks, SourceFrame, SymbolTable};
 use classify::Kind;
@@ -68,7 +68,8 @@ pub struct Trace {
 }
 
 /// What is at the root of a stack, as far as the names there tell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "reports", derive(serde::Deserialize))]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
     /// The setup of a scenario's workload.

@@ -1,20 +1,20 @@
 //! Who holds the objects of a finding, as a report has it.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::blame::Blame;
-use crate::required::required;
 
 /// The most links of a chain in a report.
 pub const MAX_LINKS: usize = 16;
 
 /// Who holds the objects of a finding.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "reports", derive(serde::Deserialize))]
 #[serde(deny_unknown_fields)]
 pub struct Holders {
     /// What the objects are: the type of a container, or the future of a task. `None` if nobody
     /// knows.
-    #[serde(deserialize_with = "required")]
+    #[serde(deserialize_with = "crate::required::required")]
     pub what: Option<String>,
     /// How many objects were looked at.
     pub of: u64,
@@ -32,14 +32,15 @@ pub struct Holders {
 }
 
 /// What holds the objects of the level below.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "reports", derive(serde::Deserialize))]
 #[serde(deny_unknown_fields)]
 pub struct HolderLink {
     /// What kind of thing it is.
     pub kind: LinkKind,
     /// The type of a container, the future of a task, or the name of a static, a thread-local or a
     /// thread. `None` if nobody knows.
-    #[serde(deserialize_with = "required")]
+    #[serde(deserialize_with = "crate::required::required")]
     pub name: Option<String>,
     /// Where its objects are allocated: who fills it. `None` for what is no object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,7 +58,8 @@ pub struct HolderLink {
 }
 
 /// What kind of thing holds objects.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "reports", derive(serde::Deserialize))]
 #[serde(rename_all = "snake_case")]
 pub enum LinkKind {
     /// Other objects.
@@ -79,7 +81,8 @@ pub enum LinkKind {
 }
 
 /// What is above the last link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "reports", derive(serde::Deserialize))]
 #[serde(rename_all = "snake_case")]
 pub enum ChainEnd {
     /// The last link is a root.
@@ -95,13 +98,14 @@ pub enum ChainEnd {
 }
 
 /// A reference that closes a cycle.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "reports", derive(serde::Deserialize))]
 #[serde(deny_unknown_fields)]
 pub struct BackReference {
     /// The type of the object that has it. `None` if nobody knows.
-    #[serde(deserialize_with = "required")]
+    #[serde(deserialize_with = "crate::required::required")]
     pub from: Option<String>,
     /// The type of the object that it points to. `None` if nobody knows.
-    #[serde(deserialize_with = "required")]
+    #[serde(deserialize_with = "crate::required::required")]
     pub to: Option<String>,
 }

@@ -11,15 +11,18 @@
 //! too deep, too long. [`to_string`] keeps to the same limits by leaving out the smallest
 //! growth first, and says so in the notes.
 
-mod keys;
 mod limits;
+#[cfg(feature = "reports")]
+mod read;
 
 use std::fmt;
 
+use serde::Serialize;
+
 pub use self::limits::Limits;
+#[cfg(feature = "reports")]
+pub use self::read::{check_size, parse, parse_within, required, to_line_within};
 use super::Report;
-pub use crate::required::required;
-use plimsoll_text::escape;
 
 /// The format that [`to_string`] writes.
 pub const VERSION: u64 = 2;
@@ -40,12 +43,12 @@ pub fn to_string(report: &Report) -> String {
         // Each part may be within its own limit while all parts together are not. If the names
         // alone are too long, writing them out is of no use.
         let text = (limits::string_bytes(&cut) <= MAX_BYTES)
-            .then(|| keys::write(&cut, true) + "\n")
+            .then(|| write(&cut) + "\n")
             .filter(|text| text.len() <= MAX_BYTES);
         match (text, limits.halved()) {
             (Some(text), _) => return text,
             (None, Some(tighter)) => limits = tighter,
-            (None, None) => return keys::write(&cut, true) + "\n",
+            (None, None) => return write(&cut) + "\n",
         }
     }
 }
@@ -53,65 +56,25 @@ pub fn to_string(report: &Report) -> String {
 /// The same as [`to_string`], but cut to tighter limits and not to [`MAX_BYTES`]. This is for
 /// one of several reports that have to fit into one file.
 pub fn to_string_within(report: &Report, limits: &Limits) -> String {
-    keys::write(&limits.cut(report), true) + "\n"
+    write(&limits.cut(report)) + "\n"
 }
 
-/// The same as [`to_string_within`], but on one line, without white space between tokens and
-/// without a newline at the end.
-pub fn to_line_within(report: &Report, limits: &Limits) -> String {
-    keys::write(&limits.cut(report), false)
+/// The version comes first, and then the report.
+#[derive(Serialize)]
+struct Written<'a> {
+    version: u64,
+    #[serde(flatten)]
+    report: &'a Report,
 }
 
-/// Reads a report.
-///
-/// # Errors
-///
-/// If the file is anything that [`to_string`] would not have written.
-pub fn parse(bytes: &[u8]) -> Result<Report, ReportError> {
-    parse_within(bytes, &Limits::FORMAT)
-}
-
-/// Refuses a file that is too long, or nested too deep for a recursive parser.
-///
-/// # Errors
-///
-/// If the file is too long or nested too deep.
-pub fn check_size(bytes: &[u8]) -> Result<(), ReportError> {
-    if bytes.len() > MAX_BYTES {
-        return Err(ReportError::TooLong {
-            limit: MAX_BYTES,
-            found: bytes.len(),
-        });
-    }
-    limits::check_depth(bytes)
-}
-
-/// Reads a report under other limits than those of the format.
-///
-/// # Errors
-///
-/// If the file is anything that [`to_string_within`] would not have written.
-pub fn parse_within(bytes: &[u8], limits: &Limits) -> Result<Report, ReportError> {
-    check_size(bytes)?;
-    match keys::version(bytes)? {
-        1..=VERSION => {}
-        found if found > VERSION => {
-            return Err(ReportError::Newer {
-                expected: VERSION,
-                found,
-            });
-        }
-        found => {
-            return Err(ReportError::Value {
-                at: "version",
-                expected: format!("1 to {VERSION}"),
-                found: found.to_string(),
-            });
-        }
-    }
-    let report = keys::read(bytes)?;
-    limits.check(&report)?;
-    Ok(report)
+#[expect(
+    clippy::expect_used,
+    reason = "string keys and finite floats always serialise"
+)]
+fn write(report: &Report) -> String {
+    let version = VERSION;
+    let written = Written { version, report };
+    serde_json::to_string_pretty(&written).expect("plain data serialises")
 }
 
 /// Why a report cannot be read.
@@ -167,23 +130,6 @@ pub enum ReportError {
     },
     /// A rate is larger than any program can reach.
     OutOfRange,
-}
-
-impl ReportError {
-    fn syntax(error: &serde_json::Error) -> Self {
-        let mut message = error.to_string();
-        // serde_json writes the place at the end of its message; this error has it as numbers.
-        if let Some(place) = message.rfind(" at line ") {
-            message.truncate(place);
-        }
-        // The message quotes keys and words of the file, of any length.
-        let message = escape::cut_middle(&escape::terminal(&message), 200);
-        ReportError::Syntax {
-            line: error.line(),
-            column: error.column(),
-            message,
-        }
-    }
 }
 
 impl fmt::Display for ReportError {

@@ -11,14 +11,13 @@ pub mod text;
 pub mod units;
 pub mod view;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::dump::SampleInterval;
 use crate::finding::each_stack_once;
 pub use crate::finding::{Clock, Finding, Standing, Subject, Survivors};
 use crate::growth::{Growth, Unit};
 use crate::judge::{Observed, iterations_to_settle};
-use crate::required::required;
 use crate::verdict::Verdict;
 pub use crate::verdict::{Rarest, Threshold, Visible};
 use crate::{FoldedStack, Per, Rate, Resource, Series, Tally};
@@ -126,13 +125,14 @@ impl Report {
 }
 
 /// The run: what the reports of one `cargo test` have in common.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "reports", derive(serde::Deserialize))]
 #[serde(deny_unknown_fields)]
 pub struct Run {
     /// `NEXTEST_RUN_ID`, or an ID that the front made.
     pub id: String,
     /// The commit of the working tree, if there is one.
-    #[serde(deserialize_with = "required")]
+    #[serde(deserialize_with = "crate::required::required")]
     pub commit: Option<String>,
     /// Cargo's name of the package.
     pub package: String,
@@ -166,7 +166,8 @@ pub struct Run {
 }
 
 /// The command that builds and measures a program.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "reports", derive(serde::Deserialize))]
 #[serde(rename_all = "snake_case")]
 pub enum Runner {
     /// `cargo test`.
@@ -192,7 +193,8 @@ impl Run {
 }
 
 /// What a scenario was measured with.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "reports", derive(serde::Deserialize))]
 #[serde(deny_unknown_fields)]
 pub struct Measured {
     /// The target triple.
@@ -210,7 +212,8 @@ pub struct Measured {
 }
 
 /// A setting, as it would be written in `plimsoll.toml`, without quotes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "reports", derive(serde::Deserialize))]
 #[serde(deny_unknown_fields)]
 pub struct BuilderSetting {
     /// Its key, such as `budget`.
@@ -220,7 +223,8 @@ pub struct BuilderSetting {
 }
 
 /// One rung of the ladder.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "reports", derive(serde::Deserialize))]
 #[serde(deny_unknown_fields)]
 pub struct Rung {
     /// Iterations done.
@@ -228,7 +232,7 @@ pub struct Rung {
     /// What is live in the profile, without the canary.
     pub live: Tally,
     /// jemalloc's own `stats.allocated`, in bytes.
-    #[serde(deserialize_with = "required")]
+    #[serde(deserialize_with = "crate::required::required")]
     pub allocated: Option<u64>,
     /// Threads of the subject.
     pub threads: u64,
@@ -247,7 +251,8 @@ pub struct Rung {
 }
 
 /// The memory of a subject at a rung: what jemalloc says of its own, and what is outside of it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "reports", derive(serde::Deserialize))]
 #[serde(deny_unknown_fields)]
 pub struct Memory {
     /// jemalloc's `stats.active`: pages with live objects, in bytes.
@@ -260,7 +265,7 @@ pub struct Memory {
     pub resident: u64,
     /// Memory that the process has mapped and that jemalloc does not manage, in bytes, resident
     /// or not. `None` if that cannot be told.
-    #[serde(deserialize_with = "required")]
+    #[serde(deserialize_with = "crate::required::required")]
     pub outside: Option<u64>,
 }
 
@@ -287,7 +292,8 @@ impl Rung {
 }
 
 /// Why a ladder ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "reports", derive(serde::Deserialize))]
 #[serde(rename_all = "snake_case")]
 pub enum LadderEnd {
     /// Nothing grows, and enough was seen to say so.
@@ -317,7 +323,8 @@ pub const BASELINE: &str = "baseline";
 pub const LOAD: &str = "load";
 
 /// One check of the measurement itself.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "reports", derive(serde::Deserialize))]
 #[serde(deny_unknown_fields)]
 pub struct Check {
     /// `canary`, `coverage`, [`BASELINE`], …
@@ -329,7 +336,8 @@ pub struct Check {
 }
 
 /// The outcome of a check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "reports", derive(serde::Deserialize))]
 #[serde(rename_all = "snake_case")]
 pub enum CheckOutcome {
     /// As expected.
@@ -341,7 +349,8 @@ pub enum CheckOutcome {
 }
 
 /// How complete the last dump and its names were.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "reports", derive(serde::Deserialize))]
 #[serde(deny_unknown_fields)]
 pub struct Completeness {
     /// Stacks with a record.
@@ -359,13 +368,14 @@ pub struct Completeness {
 }
 
 /// How a run failed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "reports", derive(serde::Deserialize))]
 #[serde(deny_unknown_fields)]
 pub struct Failure {
     /// One line: "panicked: …", "killed by signal 11 (SIGSEGV)", "hung: …".
     pub what: String,
     /// The iteration that it had reached. `None` if the setup failed.
-    #[serde(deserialize_with = "required")]
+    #[serde(deserialize_with = "crate::required::required")]
     pub iteration: Option<u64>,
     /// The tail of what the subject printed.
     pub output: String,
@@ -373,7 +383,8 @@ pub struct Failure {
 
 /// The two rungs *before* and *after*: the first and the last of the octaves that the verdict
 /// uses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "reports", derive(serde::Deserialize))]
 #[serde(deny_unknown_fields)]
 pub struct Compared {
     /// Iterations done at *before*.
@@ -404,7 +415,8 @@ impl StackGrowth {
 }
 
 /// How one stack changed between *before* and *after*.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "reports", derive(serde::Deserialize))]
 #[serde(deny_unknown_fields)]
 pub struct StackGrowth {
     /// The stack, as names.

@@ -1,6 +1,8 @@
 //! Limits of a report. Writing cuts a report to them; reading checks them.
 
-use super::{MAX_DEPTH, ReportError};
+#[cfg(feature = "reports")]
+mod check;
+
 use crate::blame::{Blame, Origin};
 use crate::holders::MAX_LINKS;
 use crate::outside::MOST_KINDS;
@@ -10,7 +12,6 @@ use crate::{FoldedStack, Frame, Rate};
 /// The most that a report may have of each part.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    scenarios: usize,
     /// Settings that the scenario's builder sets.
     builder: usize,
     /// Bytes of every string except the failure's output.
@@ -37,7 +38,6 @@ pub struct Limits {
 impl Limits {
     /// The limits of the format. A ladder of 64 octaves has 256 rungs.
     pub const FORMAT: Limits = Limits {
-        scenarios: 1_000,
         builder: 100,
         string: 4_096,
         output: 64 * 1024,
@@ -134,7 +134,7 @@ impl Limits {
         });
         // A limit that is too large is one that is not known.
         cut.visible = cut.visible.map(|seen| seen.within(self.rate));
-        each_string(&mut cut, |what, text| match what {
+        each_string(&mut cut, &mut |what, text| match what {
             OUTPUT => truncate(text, self.output, true),
             _ => truncate(text, self.string, false),
         });
@@ -149,61 +149,6 @@ impl Limits {
             cut.notes.push(note);
         }
         cut
-    }
-
-    /// Refuses a report that exceeds the limits.
-    pub(super) fn check(&self, report: &Report) -> Result<(), ReportError> {
-        let at_most = |what, limit, found| match found > limit {
-            true => Err(ReportError::TooMany { what, limit, found }),
-            false => Ok(()),
-        };
-        at_most("scenarios", self.scenarios, report.run.scenarios.len())?;
-        let selected = report.run.selected.as_ref().map_or(0, Vec::len);
-        at_most("scenarios", self.scenarios, selected)?;
-        at_most("settings", self.builder, report.builder.len())?;
-        at_most("settings", self.builder, report.run.built_with.len())?;
-        at_most("rungs", self.rungs, report.rungs.len())?;
-        at_most("findings", self.findings, report.findings.len())?;
-        at_most("crates", self.own, report.own.len())?;
-        at_most("checks", self.checks, report.checks.len())?;
-        at_most("notes", self.notes, report.notes.len())?;
-        let in_findings: usize = report.findings.iter().map(frames_of).sum();
-        at_most("frames in findings", self.finding_frames, in_findings)?;
-        let in_growth = frames_of_growth(report);
-        at_most("frames in growth", self.growth_frames, in_growth)?;
-        at_most("frames", self.frames, in_findings + in_growth)?;
-        for finding in &report.findings {
-            at_most("levels", self.rungs, finding.levels.len())?;
-            at_most("survivors", self.rungs, finding.survivors.len())?;
-            at_most("mappings", MOST_KINDS, finding.mappings.len())?;
-            let links = finding.holders.as_ref().map_or(0, |one| one.chain.len());
-            at_most("holders", MAX_LINKS, links)?;
-        }
-        let mut checked = Ok(());
-        // `each_string` visits by mutable reference. A copy of a report of at most 8 MiB costs
-        // less than a second list of every string.
-        each_string(&mut report.clone(), |what, text| {
-            let (of, limit) = match what == OUTPUT {
-                true => ("bytes of output", self.output),
-                false => ("bytes in a string", self.string),
-            };
-            if checked.is_ok() {
-                checked = at_most(of, limit, text.len());
-            }
-        });
-        checked?;
-        let visible = report.visible.into_iter();
-        let mut visible = visible
-            .flat_map(|seen| [seen.objects, seen.bytes])
-            .flatten();
-        let mut in_range = visible.all(|limit| limit.abs() <= self.rate);
-        each_rate(&mut report.clone(), |rate| {
-            in_range &= rate.objects.abs() <= self.rate && rate.bytes.abs() <= self.rate;
-        });
-        match in_range {
-            true => Ok(()),
-            false => Err(ReportError::OutOfRange),
-        }
     }
 }
 
@@ -273,7 +218,7 @@ fn truncate(text: &mut String, limit: usize, keep_end: bool) {
 const OUTPUT: &str = "output";
 
 /// Visits every string of a report.
-fn each_string(report: &mut Report, mut visit: impl FnMut(&'static str, &mut String)) {
+fn each_string(report: &mut Report, visit: &mut dyn FnMut(&'static str, &mut String)) {
     let stack = |visit: &mut dyn FnMut(&'static str, &mut String), stack: &mut FoldedStack| {
         for name in &mut stack.0 {
             visit("function", name);
@@ -316,7 +261,7 @@ fn each_string(report: &mut Report, mut visit: impl FnMut(&'static str, &mut Str
     }
     for finding in &mut report.findings {
         match &mut finding.subject {
-            Subject::Stack(frames) | Subject::Site { frames, .. } => stack(&mut visit, frames),
+            Subject::Stack(frames) | Subject::Site { frames, .. } => stack(visit, frames),
             Subject::Resource(_) => {}
         }
         for grown in &mut finding.mappings {
@@ -360,7 +305,7 @@ fn each_string(report: &mut Report, mut visit: impl FnMut(&'static str, &mut Str
             }
         }
         if let Some(from) = &mut finding.moved_from {
-            stack(&mut visit, from);
+            stack(visit, from);
         }
         if let Some(reason) = &mut finding.reason {
             visit("reason", reason);
@@ -378,14 +323,14 @@ fn each_string(report: &mut Report, mut visit: impl FnMut(&'static str, &mut Str
         visit("notes", note);
     }
     for growth in &mut report.growth {
-        stack(&mut visit, &mut growth.stack);
+        stack(visit, &mut growth.stack);
     }
 }
 
 /// Returns the bytes of all strings together, before they are escaped.
 pub(super) fn string_bytes(report: &Report) -> usize {
     let mut sum = 0_usize;
-    each_string(&mut report.clone(), |_, text| sum += text.len());
+    each_string(&mut report.clone(), &mut |_, text| sum += text.len());
     sum
 }
 
@@ -401,32 +346,4 @@ fn each_rate(report: &mut Report, mut visit: impl FnMut(&mut Rate)) {
         visit(&mut growth.rate);
         growth.error.iter_mut().for_each(&mut visit);
     }
-}
-
-/// Refuses a file that is nested too deep, before a recursive parser reads it.
-pub(super) fn check_depth(bytes: &[u8]) -> Result<(), ReportError> {
-    let mut depth = 0_usize;
-    let mut line = 1;
-    let mut in_string = false;
-    let mut escaped = false;
-    for byte in bytes {
-        match byte {
-            b'\n' => line += 1,
-            _ if escaped => escaped = false,
-            b'\\' if in_string => escaped = true,
-            b'"' => in_string = !in_string,
-            b'{' | b'[' if !in_string => {
-                depth += 1;
-                if depth > MAX_DEPTH {
-                    return Err(ReportError::TooDeep {
-                        limit: MAX_DEPTH,
-                        line,
-                    });
-                }
-            }
-            b'}' | b']' if !in_string => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-    }
-    Ok(())
 }

@@ -1,11 +1,11 @@
-//! The format. The types of [`report`](super::super) are written as they are; this module has
+//! Reads a report. The types of [`report`](super::super) are read as they are; this module has
 //! those that are checked after they are read. The schema in the tests, and a report that is
 //! kept beside it, detect a changed field. Keys that format 1 does not have are absent when
 //! format 1 is read.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
-use super::{ReportError, VERSION};
+use super::{Limits, MAX_BYTES, MAX_DEPTH, ReportError, VERSION, Written};
 use crate::blame::Blame;
 use crate::finding::{Kind, KindAndStack};
 use crate::holders::Holders;
@@ -14,52 +14,136 @@ use crate::report::{
     BuilderSetting, Check, Clock, Compared, Completeness, Failure, Finding, LadderEnd, Measured,
     Rarest, Report, Run, Rung, StackGrowth, Standing, Subject, Survivors, Threshold,
 };
-use crate::required::required;
+pub use crate::required::required;
 use crate::verdict::{Verdict, Visible};
 use crate::{FoldedStack, Frame, Lacks, Law, Per, Rate, Tally};
+use plimsoll_text::escape;
 
 /// Which keys of a finding belong to which format.
 const SINCE_2: &str =
     "`objects_law`, `bytes_law` and `survivors` in format 2, and none of them in format 1";
 
-/// Reads only the version, whatever else the file contains. A newer format is recognised by
-/// its version and by nothing else.
-pub(super) fn version(bytes: &[u8]) -> Result<u64, ReportError> {
-    #[derive(Deserialize)]
-    struct Head {
-        version: u64,
+/// Reads a report.
+///
+/// # Errors
+///
+/// If the file is anything that [`to_string`](super::to_string) would not have written.
+pub fn parse(bytes: &[u8]) -> Result<Report, ReportError> {
+    parse_within(bytes, &Limits::FORMAT)
+}
+
+/// Refuses a file that is too long, or nested too deep for a recursive parser.
+///
+/// # Errors
+///
+/// If the file is too long or nested too deep.
+pub fn check_size(bytes: &[u8]) -> Result<(), ReportError> {
+    if bytes.len() > MAX_BYTES {
+        return Err(ReportError::TooLong {
+            limit: MAX_BYTES,
+            found: bytes.len(),
+        });
     }
-    let head: Head = serde_json::from_slice(bytes).map_err(|error| ReportError::syntax(&error))?;
-    Ok(head.version)
+    check_depth(bytes)
 }
 
-pub(super) fn read(bytes: &[u8]) -> Result<Report, ReportError> {
-    let file: ReportJson =
-        serde_json::from_slice(bytes).map_err(|error| ReportError::syntax(&error))?;
-    file.into_report()
+/// Reads a report under other limits than those of the format.
+///
+/// # Errors
+///
+/// If the file is anything that [`to_string_within`](super::to_string_within) would not have written.
+pub fn parse_within(bytes: &[u8], limits: &Limits) -> Result<Report, ReportError> {
+    check_size(bytes)?;
+    match version(bytes)? {
+        1..=VERSION => {}
+        found if found > VERSION => {
+            return Err(ReportError::Newer {
+                expected: VERSION,
+                found,
+            });
+        }
+        found => {
+            return Err(ReportError::Value {
+                at: "version",
+                expected: format!("1 to {VERSION}"),
+                found: found.to_string(),
+            });
+        }
+    }
+    let report = read(bytes)?;
+    limits.check(&report)?;
+    Ok(report)
 }
 
-/// The version comes first, and then the report.
-#[derive(Serialize)]
-struct Written<'a> {
-    version: u64,
-    #[serde(flatten)]
-    report: &'a Report,
-}
-
-/// Writes a report, indented or without white space between tokens.
+/// The same as [`to_string_within`](super::to_string_within), but on one line, without white
+/// space between tokens and without a newline at the end.
 #[expect(
     clippy::expect_used,
     reason = "string keys and finite floats always serialise"
 )]
-pub(super) fn write(report: &Report, is_indented: bool) -> String {
+pub fn to_line_within(report: &Report, limits: &Limits) -> String {
+    let report = &limits.cut(report);
     let version = VERSION;
-    let written = Written { version, report };
-    let text = match is_indented {
-        true => serde_json::to_string_pretty(&written),
-        false => serde_json::to_string(&written),
-    };
-    text.expect("plain data serialises")
+    serde_json::to_string(&Written { version, report }).expect("plain data serialises")
+}
+
+/// Reads only the version, whatever else the file contains. A newer format is recognised by
+/// its version and by nothing else.
+fn version(bytes: &[u8]) -> Result<u64, ReportError> {
+    #[derive(Deserialize)]
+    struct Head {
+        version: u64,
+    }
+    let head: Head = serde_json::from_slice(bytes).map_err(|error| syntax(&error))?;
+    Ok(head.version)
+}
+
+fn read(bytes: &[u8]) -> Result<Report, ReportError> {
+    let file: ReportJson = serde_json::from_slice(bytes).map_err(|error| syntax(&error))?;
+    file.into_report()
+}
+
+fn syntax(error: &serde_json::Error) -> ReportError {
+    let mut message = error.to_string();
+    // serde_json writes the place at the end of its message; this error has it as numbers.
+    if let Some(place) = message.rfind(" at line ") {
+        message.truncate(place);
+    }
+    // The message quotes keys and words of the file, of any length.
+    let message = escape::cut_middle(&escape::terminal(&message), 200);
+    ReportError::Syntax {
+        line: error.line(),
+        column: error.column(),
+        message,
+    }
+}
+
+/// Refuses a file that is nested too deep, before a recursive parser reads it.
+fn check_depth(bytes: &[u8]) -> Result<(), ReportError> {
+    let mut depth = 0_usize;
+    let mut line = 1;
+    let mut in_string = false;
+    let mut escaped = false;
+    for byte in bytes {
+        match byte {
+            b'\n' => line += 1,
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b'{' | b'[' if !in_string => {
+                depth += 1;
+                if depth > MAX_DEPTH {
+                    return Err(ReportError::TooDeep {
+                        limit: MAX_DEPTH,
+                        line,
+                    });
+                }
+            }
+            b'}' | b']' if !in_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 #[derive(Deserialize)]
