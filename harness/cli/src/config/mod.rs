@@ -1,5 +1,6 @@
 //! `plimsoll config`: shows the settings, and where each is set.
 
+mod schema;
 mod show;
 
 use std::path::Path;
@@ -7,7 +8,7 @@ use std::path::Path;
 use clap::{Args, Subcommand};
 use plimsoll_core::layout;
 use plimsoll_core::report::Report;
-use plimsoll_core::settings::{self as core_settings, Key, Layer};
+use plimsoll_core::settings::{Key, Layer};
 
 use crate::args::ProjectArgs;
 use plimsoll_desk::out::{Out, safe_line};
@@ -82,7 +83,7 @@ pub(crate) struct ConfigShowArgs {
 
 pub(crate) fn run(args: &ConfigArgs, out: &mut Out) -> anyhow::Result<()> {
     match &args.command {
-        ConfigCommand::Schema => Ok(out.print(&core_settings::schema())?),
+        ConfigCommand::Schema => Ok(out.print(&schema::schema())?),
         ConfigCommand::Show(args) => {
             let found = Found::by(args, out)?;
             let text = match args.json {

@@ -14,7 +14,6 @@
 mod error;
 mod keys;
 mod parse;
-mod schema;
 mod units;
 
 use std::time::Duration;
@@ -22,7 +21,6 @@ use std::time::Duration;
 pub use error::SettingsError;
 pub use keys::{Fallback, KEYS, Key, Kind};
 pub use parse::{Entry, Layer};
-pub use schema::schema;
 pub use units::{MAX_SAMPLE_INTERVAL, nearest_sample_interval};
 
 use crate::words::words;

@@ -5,16 +5,16 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Fallback, KEYS, Key, Kind, MAX_SAMPLE_INTERVAL};
+use plimsoll_core::settings::{Fallback, KEYS, Key, Kind, MAX_SAMPLE_INTERVAL};
 
 /// A number above zero, as a regular expression that every engine understands.
 const NUMBER: &str = "(0*[1-9][0-9]*([.][0-9]+)?|0+[.]0*[1-9][0-9]*)";
 
 /// Returns the schema's text.
 ///
-/// [`Layer::parse`](super::Layer::parse) accepts every file that the schema accepts, except
+/// [`Layer::parse`](plimsoll_core::settings::Layer::parse) accepts every file that the schema accepts, except
 /// numbers that are zero or infinite in the base unit.
-pub fn schema() -> String {
+pub(super) fn schema() -> String {
     let properties: Map<String, Value> = KEYS
         .iter()
         .map(|key| (key.name.to_owned(), property(key)))
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn the_file_is_what_is_written() {
-        let file = include_str!("../../schema/plimsoll-toml-v1.schema.json");
+        let file = include_str!("../../../core/schema/plimsoll-toml-v1.schema.json");
         assert!(
             schema() == file,
             "hint: plimsoll config schema > \
