@@ -44,7 +44,6 @@ mod maps;
 mod parse;
 mod totals;
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 pub use error::DumpError;
@@ -129,15 +128,6 @@ impl HeapDump {
                 counts: stack.counts,
             }
         })
-    }
-
-    /// Returns the counts of each stack, with equal stacks added up.
-    pub fn by_stack(&self) -> BTreeMap<&[Avma], Counts> {
-        let mut stacks: BTreeMap<&[Avma], Counts> = BTreeMap::new();
-        for record in self.records() {
-            *stacks.entry(record.stack).or_default() += record.counts;
-        }
-        stacks
     }
 
     /// Returns the live objects and bytes of all records, as printed.
