@@ -96,7 +96,7 @@ pub fn update(existing: Option<&str>, accepted: &Acceptance) -> Result<String, B
     let mut gone: BTreeSet<usize> = removed.flatten().copied().collect();
     hand_on_comments(&mut document, &gone);
     space_out(&mut document);
-    for accepted in agreed.into_values() {
+    for accepted in agreed {
         match at.get(&accepted.allowance.subject).map(Vec::as_slice) {
             None | Some([]) => add(&mut document, &accepted.allowance, &at),
             Some([first, others @ ..]) => {
@@ -126,12 +126,10 @@ pub fn update(existing: Option<&str>, accepted: &Acceptance) -> Result<String, B
     Ok(updated)
 }
 
-/// Returns one accepted allowance for each subject. Frames are named as [`crate::fold`] names
+/// Returns one accepted allowance for each subject, in the order of subjects. Frames are named as [`crate::fold`] names
 /// them today, and rates are as they will be in the file.
-fn by_subject(
-    accepted: &[Accepted],
-) -> Result<BTreeMap<AllowanceSubject, Accepted>, BaselineError> {
-    let mut by_subject: BTreeMap<AllowanceSubject, Accepted> = BTreeMap::new();
+fn by_subject(accepted: &[Accepted]) -> Result<Vec<Accepted>, BaselineError> {
+    let mut by_subject: Vec<Accepted> = Vec::new();
     for accepted in accepted {
         let mut accepted = accepted.clone();
         accepted.allowance.subject = accepted.allowance.subject.as_named_today()?;
@@ -149,15 +147,17 @@ fn by_subject(
                 ),
             );
         }
-        match by_subject.get_mut(&accepted.allowance.subject) {
-            None => drop(by_subject.insert(accepted.allowance.subject.clone(), accepted)),
-            Some(first) => {
+        let subject = &accepted.allowance.subject;
+        match by_subject.binary_search_by(|one| one.allowance.subject.cmp(subject)) {
+            Err(place) => by_subject.insert(place, accepted),
+            Ok(place) => {
+                let first = &mut by_subject[place];
                 first.expired |= accepted.expired;
                 absorb(&mut first.allowance, accepted.allowance);
             }
         }
     }
-    for accepted in by_subject.values_mut() {
+    for accepted in &mut by_subject {
         let Rate { objects, bytes } = accepted.allowance.rate;
         accepted.allowance.rate = Rate {
             objects: rounded("objects", objects)?,
@@ -167,8 +167,8 @@ fn by_subject(
     Ok(by_subject)
 }
 
-/// The stack that each subject gets instead of its own.
-type Moves = BTreeMap<AllowanceSubject, StackPattern>;
+/// The stack that each subject gets instead of its own, in the order of subjects.
+type Moves = Vec<(AllowanceSubject, StackPattern)>;
 
 /// Returns what moves and what is removed. A move is left out in these cases, because
 /// allowances would add up to more than anybody accepted:
@@ -178,32 +178,37 @@ type Moves = BTreeMap<AllowanceSubject, StackPattern>;
 /// - Its new end is in the file already, or is the new end of an earlier move.
 fn settled(
     accepted: &Acceptance,
-    agreed: &BTreeMap<AllowanceSubject, Accepted>,
+    agreed: &[Accepted],
     at: &BTreeMap<AllowanceSubject, Vec<usize>>,
 ) -> Result<(Moves, BTreeSet<AllowanceSubject>), BaselineError> {
     let exact = |stack| AllowanceSubject::Stack(StackPattern::exact(stack)).as_named_today();
+    let is_agreed = |subject: &AllowanceSubject| {
+        let mut agreed = agreed.iter();
+        agreed.any(|one| one.allowance.subject == *subject)
+    };
     let mut moves = BTreeSet::new();
     for moved in &accepted.moved {
         moves.insert((exact(&moved.from)?, exact(&moved.to)?));
     }
     let (old, new): (BTreeSet<_>, BTreeSet<_>) = moves.iter().cloned().unzip();
     let mut taken = BTreeSet::new();
-    let mut settled = BTreeMap::new();
+    let mut settled: Moves = Vec::new();
     for (from, to) in moves {
         let is_both = |end| old.contains(end) && new.contains(end);
-        let is_apart = |end| !(agreed.contains_key(end) || is_both(end));
+        let is_apart = |end| !(is_agreed(end) || is_both(end));
         let is_possible = at.contains_key(&from) && !at.contains_key(&to);
-        if !(is_possible && is_apart(&from) && is_apart(&to)) || settled.contains_key(&from) {
+        let is_settled = settled.last().is_some_and(|(last, _)| *last == from);
+        if !(is_possible && is_apart(&from) && is_apart(&to)) || is_settled {
             continue;
         }
         if let (true, AllowanceSubject::Stack(pattern)) = (taken.insert(to.clone()), to) {
-            settled.insert(from, pattern);
+            settled.push((from, pattern));
         }
     }
     let mut removed = BTreeSet::new();
     for subject in &accepted.removed {
         let subject = subject.as_named_today()?;
-        if !agreed.contains_key(&subject) && !old.contains(&subject) && !new.contains(&subject) {
+        if !is_agreed(&subject) && !old.contains(&subject) && !new.contains(&subject) {
             removed.insert(subject);
         }
     }
@@ -410,13 +415,11 @@ fn same(written: &Value, value: &Value) -> bool {
 /// one. Its reason and issue are set if it has none.
 fn keep_words(document: &mut DocumentMut, mut doubled: Vec<(usize, usize)>) {
     doubled.sort_unstable();
-    let mut moved: BTreeMap<usize, String> = BTreeMap::new();
     for (index, first) in &doubled {
         let tables = tables(document);
         let Some(table) = tables.get(*index).cloned() else {
             continue;
         };
-        moved.entry(*first).or_default().push_str(&comments(&table));
         let Some(first) = tables.get_mut(*first) else {
             continue;
         };
@@ -426,13 +429,9 @@ fn keep_words(document: &mut DocumentMut, mut doubled: Vec<(usize, usize)>) {
                 set(first, key, words.into());
             }
         }
-    }
-    for (first, comments) in moved {
-        if let Some(first) = tables(document).get_mut(first) {
-            let above = first.decor().prefix().and_then(RawString::as_str);
-            let prefix = format!("{}{comments}", above.unwrap_or("\n"));
-            first.decor_mut().set_prefix(prefix);
-        }
+        let above = first.decor().prefix().and_then(RawString::as_str);
+        let prefix = format!("{}{}", above.unwrap_or("\n"), comments(&table));
+        first.decor_mut().set_prefix(prefix);
     }
 }
 

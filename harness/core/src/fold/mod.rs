@@ -108,15 +108,14 @@ impl Folder {
     /// Names and classifies the frames of every address in the table.
     pub fn new(table: &SymbolTable, normalization: &Normalization) -> Folder {
         let crates = qualify::Crates::of(table.frames.values().flatten());
-        let frames = table.frames.iter().map(|(address, sources)| {
+        let mut frames = BTreeMap::new();
+        for (address, sources) in &table.frames {
             let sources = sources.iter();
             let named = sources.map(|source| named(source, &crates, normalization));
-            (*address, named.collect())
-        });
-        Folder {
-            frames: frames.collect(),
-            lacks: table.lacks.clone(),
+            frames.insert(*address, named.collect());
         }
+        let lacks = table.lacks.clone();
+        Folder { frames, lacks }
     }
 
     /// Folds a stack of return addresses, leaf first.
@@ -215,8 +214,11 @@ pub fn source_paths<'a>(
 ) -> BTreeMap<String, String> {
     let root = normalization.workspace_root.as_deref();
     let files: BTreeSet<&str> = frames.filter_map(|frame| frame.file.as_deref()).collect();
-    let short = |file: &str| (qualify::shortened(file, root), file.to_owned());
-    files.into_iter().map(short).collect()
+    let mut paths = BTreeMap::new();
+    for file in files {
+        paths.insert(qualify::shortened(file, root), file.to_owned());
+    }
+    paths
 }
 
 /// Returns the allocation site of a folded stack: its leaf frame.

@@ -38,12 +38,15 @@ impl Crates {
                 *of_folder.entry(krate.to_owned()).or_default() += 1;
             }
         }
-        let decided = |(folder, crates): (&str, BTreeMap<String, usize>)| {
+        let mut decided = Crates::default();
+        for (folder, crates) in votes {
             // Among equal counts, the first crate by name wins.
-            let (krate, _) = crates.into_iter().rev().max_by_key(|(_, votes)| *votes)?;
-            Some((folder.to_owned(), krate))
-        };
-        Crates(votes.into_iter().filter_map(decided).collect())
+            let most = crates.into_iter().rev().max_by_key(|(_, votes)| *votes);
+            decided
+                .0
+                .extend(most.map(|(krate, _)| (folder.to_owned(), krate)));
+        }
+        decided
     }
 
     /// Returns the name with the path that its file gives it. A name that has a path stays as

@@ -229,10 +229,12 @@ impl Graph {
         seen: &mut [bool],
         (reach, wanted, traits): (&[Reach], Reach, &dyn Fn(u32) -> Traits),
     ) -> Option<(Holder, Candidate)> {
-        let groups = level.iter().map(|object| self.objects[*object].group);
-        let groups: BTreeSet<u32> = groups.collect();
+        let groups = level
+            .iter()
+            .map(|object| self.objects[*object].group as usize);
+        let groups: BTreeSet<usize> = groups.collect();
         let all = self.objects.iter().enumerate();
-        let all = all.filter(|(_, object)| groups.contains(&object.group));
+        let all = all.filter(|(_, object)| groups.contains(&(object.group as usize)));
         let all: BTreeSet<usize> = all.map(|(number, _)| number).collect();
         for object in &all {
             seen[*object] = true;

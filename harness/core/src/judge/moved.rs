@@ -335,7 +335,7 @@ fn renamed(old: &[&str], new: &[String]) -> Option<usize> {
 /// Returns whether everything that changed in these frames is one part of their paths, the
 /// same in each frame.
 fn is_one_part(changed: &[(&str, &str)]) -> bool {
-    let mut parts: BTreeSet<(&str, &str)> = BTreeSet::new();
+    let mut parts: Vec<(&str, &str)> = Vec::new();
     for (old, new) in changed {
         let (old, new): (Vec<&str>, Vec<&str>) =
             (old.split("::").collect(), new.split("::").collect());
@@ -344,6 +344,7 @@ fn is_one_part(changed: &[(&str, &str)]) -> bool {
         }
         parts.extend(old.into_iter().zip(new).filter(|(old, new)| old != new));
     }
+    parts.dedup();
     parts.len() == 1
 }
 

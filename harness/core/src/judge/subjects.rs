@@ -367,7 +367,8 @@ pub(super) fn of<'a>(
     moves: &[Move<'a>],
     policy: &Policy,
 ) -> Vec<Measured<'a>> {
-    let mut under: BTreeMap<usize, (Series, Vec<&FoldedStack>)> = BTreeMap::new();
+    let mut under: Vec<(Series, Vec<&FoldedStack>)> = Vec::new();
+    under.resize_with(baseline.allowances.len(), Default::default);
     let mut sites: BTreeMap<FoldedStack, Vec<(&Series, Growth)>> = BTreeMap::new();
     let mut subjects = Vec::new();
     let measured = |of, series: Series, agreed| Measured {
@@ -382,7 +383,7 @@ pub(super) fn of<'a>(
     let moved_stacks: BTreeSet<&FoldedStack> = moved_stacks.collect();
     for (stack, series) in &observed.stacks {
         if let Some(index) = baseline.allowance_of(stack) {
-            let (sum, stacks) = under.entry(index).or_default();
+            let (sum, stacks) = &mut under[index];
             sum.merge(series);
             stacks.push(stack);
         } else if !moved_stacks.contains(stack) {
@@ -392,9 +393,11 @@ pub(super) fn of<'a>(
             subjects.push(stack);
         }
     }
-    for (index, (series, stacks)) in under {
-        let agreed = Agreed::at([index], baseline);
-        subjects.push(measured(Of::Allowed(stacks), series, agreed));
+    for (index, (series, stacks)) in under.into_iter().enumerate() {
+        if !stacks.is_empty() {
+            let agreed = Agreed::at([index], baseline);
+            subjects.push(measured(Of::Allowed(stacks), series, agreed));
+        }
     }
     for one in moves {
         let parts = one.stacks.iter().map(|stack| &observed.stacks[*stack]);

@@ -24,8 +24,8 @@ pub fn render(report: &Report) -> String {
         // Stacks whose names differ only in replaced characters become one stack.
         *lines.entry(names.collect()).or_default() += bytes;
     }
-    lines.retain(|names, bytes| *bytes != 0 && !names.is_empty());
     let lines = lines.into_iter();
+    let lines = lines.filter(|(names, bytes)| *bytes != 0 && !names.is_empty());
     lines
         .map(|(names, bytes)| format!("{} {bytes}\n", names.join(";")))
         .collect()

@@ -76,13 +76,23 @@ impl Layer {
     pub fn from_variables<Text: Into<OsString>>(
         variables: impl IntoIterator<Item = (Text, Text)>,
     ) -> Result<Layer, SettingsError> {
-        let variables: BTreeMap<String, OsString> = variables
-            .into_iter()
-            .filter_map(|(name, value)| Some((name.into().into_string().ok()?, value.into())))
-            .filter(|(name, value)| name.starts_with(PREFIX) && !value.is_empty())
-            .collect();
-        let mut layer = Layer::default();
+        let variables = variables.into_iter();
+        let variables = variables.map(|(name, value)| (name.into(), value.into()));
+        Layer::from_texts(variables.collect())
+    }
+
+    fn from_texts(variables: Vec<(OsString, OsString)>) -> Result<Layer, SettingsError> {
+        let mut by_name: BTreeMap<String, OsString> = BTreeMap::new();
         for (name, value) in variables {
+            if let Ok(name) = name.into_string()
+                && name.starts_with(PREFIX)
+                && !value.is_empty()
+            {
+                by_name.insert(name, value);
+            }
+        }
+        let mut layer = Layer::default();
+        for (name, value) in by_name {
             let wrong = |message| SettingsError::new(None, message);
             let key = KEYS.iter().find(|key| key.variable() == name);
             if key.is_none() {

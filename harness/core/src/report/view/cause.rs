@@ -57,13 +57,18 @@ impl Report {
         for cause in &mut causes {
             cause.findings.sort_by_key(|one| place_among(findings, one));
         }
-        causes.sort_by_key(|cause| place_among(findings, cause.first()));
-        // Stable: equal ones stay in the order of their first findings.
+        // Equal ones are in the order of their first findings.
         causes.sort_by_key(|cause| {
             let first = cause.first();
             let gains = Reverse(cause.sum().rank());
             let rises = matches!(first.law, Law::Linear | Law::Stepped);
-            (Reverse((first.verdict, rises)), first.is_unused(), gains)
+            let place = place_among(findings, first);
+            (
+                Reverse((first.verdict, rises)),
+                first.is_unused(),
+                gains,
+                place,
+            )
         });
         causes
     }

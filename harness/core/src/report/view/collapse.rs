@@ -155,19 +155,19 @@ fn one_is_listed(part: Part) -> Part {
 /// Returns what a run of frames is: `26 frames of hyper, h2 and tokio`. The crate with the most
 /// frames comes first.
 pub fn frames_of(names: &[&str]) -> String {
-    let mut crates: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut crates: BTreeMap<String, usize> = BTreeMap::new();
     for name in names {
         // What is in brackets is no function: nothing resolved it.
         let krate = crate_of(name).or((!name.starts_with('[')).then_some("C"));
         if let Some(krate) = krate {
-            *crates.entry(krate).or_default() += 1;
+            *crates.entry(krate.to_owned()).or_default() += 1;
         }
     }
-    let mut crates: Vec<(&str, usize)> = crates.into_iter().collect();
+    let mut crates: Vec<(String, usize)> = crates.into_iter().collect();
     // Stable: equal ones stay in the order of their names.
     crates.sort_by_key(|(_, frames)| std::cmp::Reverse(*frames));
     let (shown, rest) = crates.split_at(crates.len().min(MAX_CRATES));
-    let mut said: Vec<String> = shown.iter().map(|(krate, _)| (*krate).to_owned()).collect();
+    let mut said: Vec<String> = shown.iter().map(|(krate, _)| krate.clone()).collect();
     if !rest.is_empty() {
         said.push(plural(rest.len() as u64, "more crate", "more crates"));
     }

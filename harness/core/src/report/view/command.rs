@@ -41,14 +41,14 @@ pub fn measure_again(
         Some(Lacks::DebugInfo) => &["DEBUG=line-tables-only"],
         Some(Lacks::Stripped) => &["DEBUG=line-tables-only", "STRIP=none"],
     };
-    let mut variables: BTreeMap<String, &str> = BTreeMap::new();
+    let mut variables: BTreeMap<String, String> = BTreeMap::new();
     for (name, value) in built_with.iter().filter_map(|set| set.split_once('=')) {
         if let (Some(name), Some(value)) = (command_word(name), command_word(value)) {
-            variables.insert(name.to_owned(), value);
+            variables.insert(name.to_owned(), value.to_owned());
         }
     }
     for (name, value) in set.iter().filter_map(|set| set.split_once('=')) {
-        variables.insert(format!("CARGO_PROFILE_{profile}_{name}"), value);
+        variables.insert(format!("CARGO_PROFILE_{profile}_{name}"), value.to_owned());
     }
     let variables = variables.iter();
     let variables = variables.map(|(name, value)| format!("{name}={value} "));

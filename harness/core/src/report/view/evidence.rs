@@ -113,7 +113,7 @@ impl Levels<'_> {
     /// Returns the level that most of the recent rungs have, the lowest if there are several.
     fn usual(&self) -> Tally {
         let mut levels: Vec<Tally> = self.recent().iter().map(|(_, level)| *level).collect();
-        levels.sort_by_key(|level| (level.objects, level.bytes));
+        levels.sort_unstable();
         let same = levels.chunk_by(|one, other| one == other);
         // Of equals, `max_by_key` takes the last one.
         let most = same.rev().max_by_key(|same| same.len());
