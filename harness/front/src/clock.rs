@@ -24,7 +24,6 @@
 //! the fast one, which then follows in any case. Memory outside the allocator comes in events of
 //! the most bytes of which its levels are multiples, give or take [`OUTSIDE_NOISE`].
 
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use plimsoll_core::dump::SampleInterval;
@@ -104,7 +103,7 @@ pub(crate) struct Octaves {
     aged: Option<Stretch>,
     interval: SampleInterval,
     /// How many of the objects that stay were born at once.
-    born_at_once: BTreeMap<Subject, u64>,
+    born_at_once: Vec<(Subject, u64)>,
 }
 
 /// How one finding grew in an octave.
@@ -341,7 +340,11 @@ impl Octaves {
             return at_once_outside(recent);
         }
         let at_once = match by_birth {
-            true => self.born_at_once.get(&finding.subject).copied(),
+            true => {
+                let mut known = self.born_at_once.iter();
+                let known = known.find(|(subject, _)| *subject == finding.subject);
+                known.map(|(_, born)| *born)
+            }
             false => {
                 let step = |pair: &[Tally]| pair[0].objects.abs_diff(pair[1].objects);
                 let steps = recent.windows(2).map(step);
@@ -453,11 +456,13 @@ fn born_at_once(subject: &Subject, observed: &Observed) -> u64 {
     let aged = last.saturating_sub(3 * RUNGS_PER_OCTAVE)..=last.saturating_sub(RUNGS_PER_OCTAVE);
     let stacks = observed.stacks.iter();
     let stacks = stacks.filter(|(stack, _)| subject.covers(stack));
-    let mut born: BTreeMap<usize, u64> = BTreeMap::new();
+    let mut born = vec![0; last + 1];
     for one in stacks.flat_map(|(_, series)| series.survivors(last)) {
-        *born.entry(one.generation).or_default() += one.alive.level.objects;
+        if let Some(born) = born.get_mut(one.generation) {
+            *born += one.alive.level.objects;
+        }
     }
-    let aged = born.range(aged).map(|(_, born)| *born);
+    let aged = born[aged].iter().copied();
     aged.fold(0, greatest_common_divisor)
 }
 

@@ -6,7 +6,6 @@
 //! ends, the guardian kills the groups that are left, and every process that has the run's
 //! [`Mark`] in its environment.
 
-use std::collections::BTreeSet;
 use std::io::{BufRead, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -156,13 +155,13 @@ pub fn run_if_asked() -> bool {
         return false;
     }
     let mark = words.next().map(Mark);
-    let mut groups = BTreeSet::new();
+    let mut groups = Vec::new();
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
         let number = |digits: &str| digits.parse::<u32>().ok();
         if let Some(group) = line.strip_prefix('+').and_then(number) {
-            groups.insert(group);
+            groups.push(group);
         } else if let Some(group) = line.strip_prefix('-').and_then(number) {
-            groups.remove(&group);
+            groups.retain(|one| *one != group);
         }
     }
     for group in groups {

@@ -202,7 +202,8 @@ impl Search<'_> {
             ));
         }
         let files = mapped_files(&stopped.maps);
-        let addresses: BTreeSet<Avma> = stopped.stacks.iter().flatten().copied().collect();
+        let mut addresses: BTreeSet<Avma> = BTreeSet::new();
+        addresses.extend(stopped.stacks.iter().flatten());
         let options = plimsoll_symbols::Options {
             arguments: true,
             ..plimsoll_symbols::Options::default()
@@ -290,10 +291,11 @@ fn accused(
     graph: &Graph,
 ) -> Vec<usize> {
     // For each kind, its objects that are young, and all of them.
-    let mut by_kind: BTreeMap<u32, (Vec<u64>, Vec<u64>, u64)> = BTreeMap::new();
+    let mut by_kind: Vec<(Vec<u64>, Vec<u64>, u64)> = Vec::new();
+    by_kind.resize_with(kinds.len(), Default::default);
     for (live, group) in stopped.objects.iter().zip(groups) {
         if finding.subject.covers(&kinds[*group as usize].stack) {
-            let (young, all, bytes) = by_kind.entry(*group).or_default();
+            let (young, all, bytes) = &mut by_kind[*group as usize];
             all.push(live.address);
             *bytes += live.bytes;
             if live.iteration >= done / PARTS {
@@ -302,7 +304,7 @@ fn accused(
         }
     }
     let most = by_kind
-        .into_values()
+        .into_iter()
         .max_by_key(|(young, all, bytes)| (young.len().min(2), young.len(), *bytes, all.len()));
     let Some((young, all, _)) = most else {
         return Vec::new();

@@ -303,12 +303,11 @@ impl Profile {
                 moves(&series.levels()[from..]) || series.counted().get(from..).is_some_and(moves)
             })
             .collect();
-        let addresses: BTreeSet<Avma> = moved
-            .iter()
-            .flat_map(|(stack, _)| stack.iter().copied())
-            .collect();
-        if !addresses.is_subset(&self.looked_up) {
-            self.looked_up.extend(addresses);
+        let before = self.looked_up.len();
+        for (stack, _) in &moved {
+            self.looked_up.extend(*stack);
+        }
+        if self.looked_up.len() > before {
             let files = mapped_files(&self.maps);
             let options = plimsoll_symbols::Options::default();
             self.symbols = plimsoll_symbols::symbolize(&files, &self.looked_up, &options);
@@ -333,10 +332,10 @@ impl Profile {
                 .or_smaller(folded.trace);
             stacks.entry(folded.stack).or_default().merge(series);
         }
-        let resources = Resource::ALL.into_iter();
-        let resources = resources
-            .filter_map(|one| Some((one, series_of(&self.rungs, one)?)))
-            .collect();
+        let mut resources = BTreeMap::new();
+        for one in Resource::ALL {
+            resources.extend(series_of(&self.rungs, one).map(|series| (one, series)));
+        }
         let observed = Observed {
             iterations: self.iterations(),
             interval: self.plan.interval(),

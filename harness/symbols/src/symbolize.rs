@@ -264,7 +264,9 @@ impl File<'_> {
         };
         let svmas = addresses.iter();
         let svmas = svmas.filter_map(|(address, mapping)| svma_of(*address, mapping));
-        let svmas: Vec<u64> = BTreeSet::from_iter(svmas).into_iter().collect();
+        let mut svmas: Vec<u64> = svmas.collect();
+        svmas.sort_unstable();
+        svmas.dedup();
         let package = places.package(debug_path);
         let package = package.as_ref().and_then(|bytes| {
             let image = Image::parse(bytes).ok()?;
