@@ -15,7 +15,7 @@ use crate::rate::to_f64;
 use crate::series::LEAST_SIZE;
 pub use crate::verdict::Verdict;
 use crate::verdict::{Rarest, Threshold, Visible};
-use crate::{FoldedStack, Law, Rate, Resource, Series, Tally, fold};
+use crate::{FoldedStack, Law, Rate, Resource, Series, SmallMap, Tally, fold};
 pub use outside::DEFAULT_OUTSIDE;
 use subjects::{Agreed, Measured, Of};
 
@@ -294,12 +294,12 @@ impl<'a> Judged<'a> {
     ) -> Assessment {
         let last = observed.iterations.last().copied().unwrap_or(0);
         let mut findings: Vec<Finding> = Vec::new();
-        let mut found_at: BTreeMap<FoldedStack, Verdict> = BTreeMap::new();
+        let mut found_at: SmallMap<FoldedStack, Verdict> = SmallMap::default();
         for subject in &self.subjects {
             let verdict = self.verdict_of(subject);
             match &subject.of {
                 Of::Stack(stack) if verdict > Verdict::Within => {
-                    let at_site = found_at.entry(fold::site(stack)).or_insert(verdict);
+                    let at_site = found_at.or_insert(fold::site(stack), verdict);
                     *at_site = verdict.max(*at_site);
                 }
                 // A stack of this site has the same verdict or a worse one, so the site says

@@ -21,10 +21,9 @@
 //! jemalloc maps all memory accessible, which it does unless the kernel never overcommits
 //! memory (`vm.overcommit_memory=2`).
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
+use crate::SmallMap;
 use crate::Tally;
 use crate::dump::{Mapping, Maps};
 
@@ -105,7 +104,7 @@ pub const MOST_KINDS: usize = 8;
 
 /// The mappings of a process, added up by what they are: their permissions and their name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Kinds(BTreeMap<(String, String), Share>);
+pub struct Kinds(SmallMap<(String, String), Share>);
 
 /// The mappings of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,7 +112,7 @@ struct Share {
     counts: Counts,
     total: Tally,
     /// How many mappings have each size.
-    sizes: BTreeMap<u64, u64>,
+    sizes: SmallMap<u64, u64>,
 }
 
 /// A kind of mappings of which there are more than before.
@@ -154,14 +153,15 @@ impl Kinds {
                 false => name,
             };
             let key = (mapping.permissions.to_string(), name.to_owned());
-            let share = kinds.0.entry(key).or_insert_with(|| Share {
+            let none = Share {
                 counts,
                 total: Tally::default(),
-                sizes: BTreeMap::new(),
-            });
+                sizes: SmallMap::default(),
+            };
+            let share = kinds.0.or_insert(key, none);
             let bytes = mapping.end - mapping.start;
             share.total += Tally { objects: 1, bytes };
-            *share.sizes.entry(bytes).or_default() += 1;
+            *share.sizes.or_default(bytes) += 1;
         }
         if let Some(share) = kinds.0.get_mut(&("rw-p".to_owned(), String::new())) {
             share.total.bytes = share.total.bytes.saturating_sub(allocator);
@@ -177,7 +177,7 @@ impl Kinds {
             Counts::Memory | Counts::Nothing => tally.bytes,
         };
         let mut grown = Vec::new();
-        for (key, share) in &self.0 {
+        for (key, share) in self.0.iter() {
             let old = before.0.get(key);
             let was = old.map_or(Tally::default(), |old| old.total);
             if share.counts != counts || of(&share.total) <= of(&was) {

@@ -1,12 +1,11 @@
 //! What an experiment at the top of a ladder found, and what that changes in a report.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::ladder::RUNGS_PER_OCTAVE;
 use plimsoll_core::report::{Clock, Finding, Rung, Subject, units};
-use plimsoll_core::{FoldedStack, Tally};
+use plimsoll_core::{FoldedStack, SmallMap, Tally};
 
 use crate::clock::{Octaves, Stretch, Told};
 
@@ -17,7 +16,7 @@ pub(crate) struct Snapshot {
     /// The generation of the objects that were born in the stretch.
     pub(crate) generation: usize,
     /// By generation.
-    pub(crate) stacks: BTreeMap<FoldedStack, BTreeMap<usize, Tally>>,
+    pub(crate) stacks: SmallMap<FoldedStack, SmallMap<usize, Tally>>,
     /// The threads, descriptors and the like.
     pub(crate) rung: Rung,
 }
@@ -72,8 +71,8 @@ impl Snapshot {
         let of = self.stacks.iter();
         let of = of.filter(|(stack, _)| subject.covers(stack));
         let born = of
-            .flat_map(|(_, born)| born)
-            .filter(|(one, _)| wanted(**one));
+            .flat_map(|(_, born)| born.iter())
+            .filter(|(one, _)| wanted(*one));
         let mut sum = Tally::default();
         born.for_each(|(_, alive)| sum += *alive);
         sum
@@ -364,6 +363,10 @@ mod tests {
             let least = each * u32::try_from(stretch.iterations).unwrap();
             dumps.push((now + stretch.time.max(least), done + stretch.iterations));
             let alive = world.alive(&dumps);
+            let mut stacks: SmallMap<FoldedStack, SmallMap<usize, Tally>> = SmallMap::default();
+            for (generation, alive) in alive.iter().enumerate() {
+                stacks.or_default(stack.clone()).insert(generation, *alive);
+            }
             Snapshot {
                 stretch,
                 generation: dumps.len() - 1,
@@ -374,7 +377,7 @@ mod tests {
                     }),
                     ..rung_at(done)
                 },
-                stacks: BTreeMap::from([(stack.clone(), alive.into_iter().enumerate().collect())]),
+                stacks,
             }
         };
         let slow = octaves.slow(&findings, budget).map(&mut run);

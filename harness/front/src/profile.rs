@@ -11,7 +11,9 @@ use plimsoll_core::judge::Observed;
 use plimsoll_core::ladder::{RUNGS_PER_OCTAVE, RUNGS_TO_RISE};
 use plimsoll_core::outside::{GrownMappings, Kinds, Mapped};
 use plimsoll_core::report::{Check, CheckOutcome, Completeness, Memory, Rung};
-use plimsoll_core::{Avma, FoldedStack, Resource, Series, SymbolTable, Tally, birth, to_f64};
+use plimsoll_core::{
+    Avma, FoldedStack, Resource, Series, SmallMap, SymbolTable, Tally, birth, to_f64,
+};
 use plimsoll_symbols::MappedFile;
 
 use crate::observe;
@@ -357,16 +359,16 @@ impl Profile {
         &self,
         dump: &HeapDump,
         normalization: &Normalization,
-    ) -> BTreeMap<FoldedStack, BTreeMap<usize, Tally>> {
+    ) -> SmallMap<FoldedStack, SmallMap<usize, Tally>> {
         let folder = Folder::new(&self.symbols, normalization);
-        let mut alive: BTreeMap<FoldedStack, BTreeMap<usize, Tally>> = BTreeMap::new();
+        let mut alive: SmallMap<FoldedStack, SmallMap<usize, Tally>> = SmallMap::default();
         for record in dump.records() {
             let (stack, generation) = birth::split(record.stack);
             let is_known = stack.iter().all(|one| self.looked_up.contains(one));
             if is_known && record.counts.inuse != Tally::default() {
-                let of = alive.entry(folder.fold(stack).stack).or_default();
+                let of = alive.or_default(folder.fold(stack).stack);
                 let level = self.plan.interval().level(record.counts.inuse);
-                *of.entry(generation.unwrap_or(0)).or_default() += level.tally;
+                *of.or_default(generation.unwrap_or(0)) += level.tally;
             }
         }
         alive

@@ -7,9 +7,9 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
-use plimsoll_core::Avma;
 use plimsoll_core::dump::{Mapping, Maps};
 use plimsoll_core::holders::{Object, Root, Scan};
+use plimsoll_core::{Avma, SmallMap};
 use plimsoll_symbols::Variables;
 
 use crate::profile::mapped_files;
@@ -295,7 +295,7 @@ impl Stopped {
 
     fn scan_roots(&self, scan: &mut Scan, started: Instant) -> Result<RootNames, String> {
         let files = mapped_files(&self.maps);
-        let mut variables: BTreeMap<&str, Variables> = BTreeMap::new();
+        let mut variables: SmallMap<&str, Variables> = SmallMap::default();
         // Every word that is found, with the name of what it belongs to.
         let mut found: Vec<(Root, String, u64)> = Vec::new();
         let mut program = None;
@@ -304,7 +304,9 @@ impl Stopped {
             if let Some(path) = mapping.file()
                 && mapping.offset == 0
             {
-                variables.entry(path).or_insert_with(|| Variables::of(file));
+                if variables.get(path).is_none() {
+                    variables.insert(path, Variables::of(file));
+                }
                 program = program.or(Some(path));
             }
             if mapping.file().is_some() {

@@ -2,7 +2,7 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
-use plimsoll_core::{Avma, Lacks, SourceFrame, SymbolTable};
+use plimsoll_core::{Avma, Lacks, SmallMap, SourceFrame, SymbolTable};
 
 use crate::BuildId;
 use crate::bytes::{Bytes, ReadError};
@@ -55,7 +55,7 @@ pub fn symbolize(
     let mut table = SymbolTable::default();
     let files_of = Files::new(mappings, options);
     let by_address = Mappings::new(mappings);
-    let mut files: BTreeMap<Source<'_>, Vec<(Avma, &MappedFile)>> = BTreeMap::new();
+    let mut files: SmallMap<Source<'_>, Vec<(Avma, &MappedFile)>> = SmallMap::default();
     for &address in addresses {
         let Some(mapping) = by_address.of_call(address) else {
             unresolved(&mut table, address, "[unmapped]".to_owned());
@@ -64,19 +64,19 @@ pub fn symbolize(
         match mapping.special() {
             Some(name) => unresolved(&mut table, address, name),
             None => {
-                let addresses = files.entry(Source::of(mapping)).or_default();
+                let addresses = files.or_default(Source::of(mapping));
                 addresses.push((address, mapping));
             }
         }
     }
-    let mut refused: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for addresses in files.into_values() {
+    let mut refused: SmallMap<String, Vec<String>> = SmallMap::default();
+    for (_, addresses) in files {
         let file = files_of.file(addresses[0].1);
         if let Err(why) = file.resolve(&addresses, &mut table) {
             for (address, mapping) in addresses {
                 unresolved(&mut table, address, file.offset_name(address, mapping));
             }
-            refused.entry(why).or_default().push(file.name);
+            refused.or_default(why).push(file.name);
         }
     }
     for (why, files) in refused {

@@ -50,7 +50,6 @@ mod pattern;
 mod rounding;
 mod write;
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::RangeInclusive;
 
@@ -64,7 +63,7 @@ pub use write::update;
 
 use crate::fold::normalize_frame;
 use crate::toml::quoted;
-use crate::{FoldedStack, Law, Per, Rate, Resource};
+use crate::{FoldedStack, Law, Per, Rate, Resource, SmallMap};
 
 /// The newest format that this version reads, and the format that it writes.
 pub const FORMAT: i64 = 1;
@@ -271,13 +270,11 @@ fn merged(
     allowances: Vec<Allowance>,
     lines: Vec<RangeInclusive<usize>>,
 ) -> (Vec<Allowance>, Vec<AllowanceLines>) {
-    let mut by_subject: BTreeMap<AllowanceSubject, usize> = BTreeMap::new();
+    let mut by_subject: SmallMap<AllowanceSubject, usize> = SmallMap::default();
     let mut merged: Vec<Allowance> = Vec::new();
     let mut places: Vec<AllowanceLines> = Vec::new();
     for (allowance, lines) in allowances.into_iter().zip(lines) {
-        let index = *by_subject
-            .entry(allowance.subject.clone())
-            .or_insert(merged.len());
+        let index = *by_subject.or_insert(allowance.subject.clone(), merged.len());
         match merged.get_mut(index) {
             None => {
                 merged.push(allowance);

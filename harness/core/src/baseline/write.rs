@@ -1,7 +1,6 @@
 //! Edits the text of a baseline, and keeps what people wrote in it.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound;
+use std::collections::BTreeSet;
 
 use toml_edit::{ArrayOfTables, DocumentMut, Item, RawString, Table, TableLike, Value};
 
@@ -12,7 +11,7 @@ use super::{
 use super::{frames, parse};
 use crate::growth::Unit;
 use crate::toml::quoted;
-use crate::{Per, Rate, Resource};
+use crate::{Per, Rate, Resource, SmallMap};
 
 fn new_file(per: &Per) -> String {
     format!(
@@ -64,10 +63,10 @@ pub fn update(existing: Option<&str>, accepted: &Acceptance) -> Result<String, B
     if let Some(measured) = &accepted.measured {
         set_measured(&mut document, measured)?;
     }
-    let mut at: BTreeMap<AllowanceSubject, Vec<usize>> = BTreeMap::new();
+    let mut at: SmallMap<AllowanceSubject, Vec<usize>> = SmallMap::default();
     for (index, allowance) in written.allowances.iter().enumerate() {
         let subject = allowance.subject.clone();
-        at.entry(subject).or_default().push(index);
+        at.or_default(subject).push(index);
     }
     let agreed = by_subject(&accepted.allowances)?;
     let (moved, removed) = settled(accepted, &agreed, &at)?;
@@ -179,7 +178,7 @@ type Moves = Vec<(AllowanceSubject, StackPattern)>;
 fn settled(
     accepted: &Acceptance,
     agreed: &[Accepted],
-    at: &BTreeMap<AllowanceSubject, Vec<usize>>,
+    at: &SmallMap<AllowanceSubject, Vec<usize>>,
 ) -> Result<(Moves, BTreeSet<AllowanceSubject>), BaselineError> {
     let exact = |stack| AllowanceSubject::Stack(StackPattern::exact(stack)).as_named_today();
     let is_agreed = |subject: &AllowanceSubject| {
@@ -196,7 +195,7 @@ fn settled(
     for (from, to) in moves {
         let is_both = |end| old.contains(end) && new.contains(end);
         let is_apart = |end| !(is_agreed(end) || is_both(end));
-        let is_possible = at.contains_key(&from) && !at.contains_key(&to);
+        let is_possible = at.get(&from).is_some() && at.get(&to).is_none();
         let is_settled = settled.last().is_some_and(|(last, _)| *last == from);
         if !(is_possible && is_apart(&from) && is_apart(&to)) || is_settled {
             continue;
@@ -294,7 +293,7 @@ fn tables(document: &mut DocumentMut) -> &mut ArrayOfTables {
 fn add(
     document: &mut DocumentMut,
     allowance: &Allowance,
-    at: &BTreeMap<AllowanceSubject, Vec<usize>>,
+    at: &SmallMap<AllowanceSubject, Vec<usize>>,
 ) {
     let mut table = Table::new();
     match &allowance.subject {
@@ -306,10 +305,9 @@ fn add(
         }
     }
     set_allowance(&mut table, allowance);
-    let after = (Bound::Excluded(&allowance.subject), Bound::Unbounded);
-    let greater = at
-        .range::<AllowanceSubject, _>(after)
-        .flat_map(|(_, at)| at);
+    let all = at.iter();
+    let greater = all.filter(|(subject, _)| *subject > allowance.subject);
+    let greater = greater.flat_map(|(_, at)| at);
     let positions = greater.filter_map(|index| tables(document).get(*index)?.position());
     if let Some(before) = positions.min() {
         // Tables with the same position are written in the order of the list.

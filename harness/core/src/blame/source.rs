@@ -12,12 +12,12 @@
 //! sources are not everywhere.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::fmt;
 
 use super::closure::CLOSURE;
 use super::scan::{Function, functions};
 use crate::Frame;
+use crate::SmallMap;
 
 /// Returns the text of a file, by its path in a [`Frame`].
 type Read<'a> = dyn Fn(&str) -> Option<String> + 'a;
@@ -26,7 +26,7 @@ type Read<'a> = dyn Fn(&str) -> Option<String> + 'a;
 /// there are none.
 pub struct SourceFiles<'a> {
     read: Box<Read<'a>>,
-    functions: RefCell<BTreeMap<String, Vec<Function>>>,
+    functions: RefCell<SmallMap<String, Vec<Function>>>,
 }
 
 impl<'a> SourceFiles<'a> {
@@ -54,11 +54,13 @@ impl<'a> SourceFiles<'a> {
             return None;
         }
         let mut known = self.functions.borrow_mut();
-        let functions = known.entry(file.to_owned()).or_insert_with(|| {
+        if known.get(file).is_none() {
             let text = (self.read)(file);
-            text.map_or_else(Vec::new, |text| functions(&text))
-        });
-        let around = functions
+            let found = text.map_or_else(Vec::new, |text| functions(&text));
+            known.insert(file.to_owned(), found);
+        }
+        let around = known
+            .get(file)?
             .iter()
             .filter(|one| one.lines.contains(&line) && last.is_none_or(|last| one.name == last));
         // The innermost one starts last.
@@ -119,7 +121,8 @@ impl Default for SourceFiles<'_> {
 impl fmt::Debug for SourceFiles<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let functions = self.functions.borrow();
-        f.debug_set().entries(functions.keys()).finish()
+        let files = functions.iter().map(|(file, _)| file);
+        f.debug_set().entries(files).finish()
     }
 }
 

@@ -37,7 +37,7 @@ pub(crate) use qualify::{crate_of, package_of_file, version_of_file};
 
 use serde::Serialize;
 
-use crate::{Avma, FoldedStack, Frame, Lacks, SourceFrame, SymbolTable};
+use crate::{Avma, FoldedStack, Frame, Lacks, SmallMap, SourceFrame, SymbolTable};
 use classify::Kind;
 
 /// What all folds of one run have in common.
@@ -93,7 +93,7 @@ impl Trace {
 /// Folds stacks whose addresses are in one table. Each address is processed once.
 #[derive(Debug)]
 pub struct Folder {
-    frames: BTreeMap<Avma, Vec<(Frame, Kind)>>,
+    frames: SmallMap<Avma, Vec<(Frame, Kind)>>,
     lacks: BTreeMap<Avma, Lacks>,
 }
 
@@ -108,7 +108,7 @@ impl Folder {
     /// Names and classifies the frames of every address in the table.
     pub fn new(table: &SymbolTable, normalization: &Normalization) -> Folder {
         let crates = qualify::Crates::of(table.frames.values().flatten());
-        let mut frames = BTreeMap::new();
+        let mut frames = SmallMap::default();
         for (address, sources) in &table.frames {
             let sources = sources.iter();
             let named = sources.map(|source| named(source, &crates, normalization));

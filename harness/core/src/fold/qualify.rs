@@ -17,6 +17,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::normalize_frame;
+use crate::SmallMap;
 use crate::SourceFrame;
 
 /// The crate that the sources in each folder belong to.
@@ -26,7 +27,7 @@ pub(super) struct Crates(BTreeMap<String, String>);
 impl Crates {
     /// Decides by the complete names that are most frequent in each folder.
     pub(super) fn of<'a>(frames: impl Iterator<Item = &'a SourceFrame>) -> Crates {
-        let mut votes: BTreeMap<&str, BTreeMap<String, usize>> = BTreeMap::new();
+        let mut votes: SmallMap<&str, SmallMap<String, usize>> = SmallMap::default();
         for source in frames {
             let place = source.file.as_deref().and_then(Place::of);
             let Some(place) = place.filter(|place| place.known_crate().is_none()) else {
@@ -34,8 +35,8 @@ impl Crates {
             };
             let name = normalize_frame(&source.function);
             if let Some(krate) = crate_of(&name).filter(|_| !is_pathless(&name)) {
-                let of_folder = votes.entry(place.folder).or_default();
-                *of_folder.entry(krate.to_owned()).or_default() += 1;
+                let of_folder = votes.or_default(place.folder);
+                *of_folder.or_default(krate.to_owned()) += 1;
             }
         }
         let mut decided = Crates::default();

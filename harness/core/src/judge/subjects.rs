@@ -3,7 +3,7 @@
 //! allowance, the sites of these stacks (a site is all stacks that end in one function), and
 //! the resources.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::outside::{self, Outside};
 use super::{Observed, Policy, SAMPLED_ERRORS, SAMPLED_SLACK, Verdict};
@@ -12,7 +12,7 @@ use crate::dump::SampleInterval;
 use crate::finding::{Finding, Standing, Subject, Survivors};
 use crate::growth::{Growth, Quantity, Unit};
 use crate::ladder::RUNGS_PER_OCTAVE;
-use crate::{FoldedStack, Law, Rate, Resource, Series, Tally, fold};
+use crate::{FoldedStack, Law, Rate, Resource, Series, SmallMap, Tally, fold};
 
 /// One subject: something that is judged.
 pub(super) struct Measured<'a> {
@@ -369,7 +369,7 @@ pub(super) fn of<'a>(
 ) -> Vec<Measured<'a>> {
     let mut under: Vec<(Series, Vec<&FoldedStack>)> = Vec::new();
     under.resize_with(baseline.allowances.len(), Default::default);
-    let mut sites: BTreeMap<FoldedStack, Vec<(&Series, Growth)>> = BTreeMap::new();
+    let mut sites: SmallMap<FoldedStack, Vec<(&Series, Growth)>> = SmallMap::default();
     let mut subjects = Vec::new();
     let measured = |of, series: Series, agreed| Measured {
         of,
@@ -387,7 +387,7 @@ pub(super) fn of<'a>(
             sum.merge(series);
             stacks.push(stack);
         } else if !moved_stacks.contains(stack) {
-            let site = sites.entry(fold::site(stack)).or_default();
+            let site = sites.or_default(fold::site(stack));
             let stack = measured(Of::Stack(stack), series.clone(), Agreed::default());
             site.push((series, stack.growth));
             subjects.push(stack);

@@ -10,19 +10,18 @@
 //! has a minus, and flame graph tools skip it. The format has no escapes, so characters that
 //! it cannot represent in a name are replaced.
 
-use std::collections::BTreeMap;
-
 use super::Report;
+use crate::SmallMap;
 use plimsoll_text::escape;
 
 /// Returns one line for each stack, in the order of their names.
 pub fn render(report: &Report) -> String {
-    let mut lines: BTreeMap<Vec<String>, i128> = BTreeMap::new();
+    let mut lines: SmallMap<Vec<String>, i128> = SmallMap::default();
     for growth in &report.growth {
         let names = growth.stack.frames().iter().map(|name| frame(name));
         let bytes = i128::from(growth.after.bytes) - i128::from(growth.before.bytes);
         // Stacks whose names differ only in replaced characters become one stack.
-        *lines.entry(names.collect()).or_default() += bytes;
+        *lines.or_default(names.collect()) += bytes;
     }
     let lines = lines.into_iter();
     let lines = lines.filter(|(names, bytes)| *bytes != 0 && !names.is_empty());

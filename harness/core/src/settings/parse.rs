@@ -1,6 +1,5 @@
 //! Parses settings from a file or from the environment.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use toml_edit::{Document, Item, Value};
@@ -8,6 +7,7 @@ use toml_edit::{Document, Item, Value};
 use super::keys::variable;
 use super::{KEYS, Key, Kind, MAX_BYTES, Settings, SettingsError};
 use super::{nearest_sample_interval, units};
+use crate::SmallMap;
 use crate::toml::{found, line_at, meant, nearest, quoted, quoted_message};
 
 /// The settings of one file, or of the environment.
@@ -15,7 +15,7 @@ use crate::toml::{found, line_at, meant, nearest, quoted, quoted_message};
 pub struct Layer {
     /// The settings as values.
     pub settings: Settings,
-    entries: BTreeMap<&'static str, Entry>,
+    entries: SmallMap<&'static str, Entry>,
 }
 
 /// The text of one setting.
@@ -82,7 +82,7 @@ impl Layer {
     }
 
     fn from_texts(variables: Vec<(OsString, OsString)>) -> Result<Layer, SettingsError> {
-        let mut by_name: BTreeMap<String, OsString> = BTreeMap::new();
+        let mut by_name: SmallMap<String, OsString> = SmallMap::default();
         for (name, value) in variables {
             if let Ok(name) = name.into_string()
                 && name.starts_with(PREFIX)

@@ -17,9 +17,10 @@
 //! If all frames are plumbing, both ends are listed. If nobody knows which crates are the reader's,
 //! only plumbing is collapsed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::Range;
 
+use crate::SmallMap;
 use crate::blame::{Blame, is_plumbing};
 use crate::fold::crate_of;
 use crate::report::Report;
@@ -155,12 +156,12 @@ fn one_is_listed(part: Part) -> Part {
 /// Returns what a run of frames is: `26 frames of hyper, h2 and tokio`. The crate with the most
 /// frames comes first.
 pub fn frames_of(names: &[&str]) -> String {
-    let mut crates: BTreeMap<String, usize> = BTreeMap::new();
+    let mut crates: SmallMap<String, usize> = SmallMap::default();
     for name in names {
         // What is in brackets is no function: nothing resolved it.
         let krate = crate_of(name).or((!name.starts_with('[')).then_some("C"));
         if let Some(krate) = krate {
-            *crates.entry(krate.to_owned()).or_default() += 1;
+            *crates.or_default(krate.to_owned()) += 1;
         }
     }
     let mut crates: Vec<(String, usize)> = crates.into_iter().collect();
