@@ -5,7 +5,7 @@ mod bisect_proof;
 mod gallery;
 mod openapi;
 #[path = "../../harness/core/tests/report/sample.rs"]
-#[expect(dead_code, reason = "most of it is for tests of other packages")]
+#[cfg_attr(not(test), expect(dead_code, reason = "most of it is for tests"))]
 mod sample;
 mod simulate;
 mod zoo;

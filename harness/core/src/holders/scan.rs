@@ -6,14 +6,15 @@ use super::{Object, Root};
 /// The most references. With some of them missing, all could look lost.
 const MAX_EDGES: usize = 1 << 26;
 
-/// How many words are looked at together.
-const TOGETHER: usize = 8;
+/// How many words that are near objects are kept until their objects are looked for. Of many, the
+/// processor waits for the tables of several at a time. A power of two.
+const TOGETHER: usize = 1024;
 
-/// The bits of an address that are its number within a page.
+/// How many words are looked at at once.
+const AT_ONCE: usize = 8;
+
+/// The fewest bits of an address that are its offset within a block: those of a page.
 const PAGE: u32 = 12;
-
-/// The most bytes of the table of pages. Objects that lie further apart are found without it.
-const MAX_TABLE: u64 = 64 << 20;
 
 /// Reads words, and keeps those that are addresses inside objects.
 #[derive(Debug)]
@@ -23,12 +24,27 @@ pub struct Scan {
     low: u64,
     /// The number of bytes from the lowest to the highest address.
     span: u64,
-    /// The pages from that of `low` on. Empty if objects lie too far apart.
-    pages: Vec<Page>,
+    /// How many bits of an address are its offset within a block.
+    bits: u32,
+    /// The blocks from that of `low` on: no more than twice as many as objects, so that the table
+    /// fits into the processor's caches.
+    blocks: Vec<Block>,
     roots: Vec<Root>,
     edges: Vec<Edge>,
+    /// The words that were read last, and may be addresses of objects.
+    near: Box<[Near; TOGETHER]>,
+    /// How many these are.
+    near_count: usize,
     first_words: Vec<[u64; 2]>,
     read: u64,
+}
+
+/// A word that is between the lowest and the highest address of an object.
+#[derive(Clone, Copy, Debug, Default)]
+struct Near {
+    from: Source,
+    at: u32,
+    word: u64,
 }
 
 impl Scan {
@@ -49,15 +65,22 @@ impl Scan {
         let last = objects.last();
         let high = last.map_or(0, |last| last.address.saturating_add(last.bytes.max(1)));
         let span = high - low;
-        let pages = pages(&objects, low, span);
+        let bits = (span / (objects.len() as u64).max(1))
+            .max(1 << PAGE)
+            .ilog2();
+        let blocks = blocks(&objects, low, span, bits);
         Scan {
             first_words: vec![[0; 2]; objects.len()],
-            objects,
             low,
             span,
-            pages,
+            bits,
+            blocks,
             roots: Vec::new(),
-            edges: Vec::new(),
+            // About as many as objects of programs have.
+            edges: Vec::with_capacity(2 * objects.len()),
+            near: Box::new([Near::default(); TOGETHER]),
+            near_count: 0,
+            objects,
             read: 0,
         }
     }
@@ -80,13 +103,44 @@ impl Scan {
             let mut words = words(bytes);
             *first = [words.next().unwrap_or(0), words.next().unwrap_or(0)];
         }
-        let source = Source::object(number);
-        self.references(bytes, |at, to| Edge {
-            from: source,
-            // No object is so large that its words have no number.
-            at: u32::try_from((offset + at) / 8).unwrap_or(u32::MAX),
-            to,
-        });
+        self.read += bytes.len() as u64;
+        let (low, span) = (self.low, self.span);
+        let (words, _) = bytes.as_chunks::<8>();
+        // No object is so large that its words have no number.
+        let first = u32::try_from(offset / 8).unwrap_or(u32::MAX);
+        for (words, first) in words.chunks(AT_ONCE).zip((first..).step_by(AT_ONCE)) {
+            if self.near_count + AT_ONCE > TOGETHER {
+                self.look_up();
+            }
+            let is_near = |word: &[u8; 8]| u64::from_ne_bytes(*word).wrapping_sub(low) < span;
+            // Nearly always, none of several words is an address.
+            if !words.iter().fold(false, |near, word| near | is_near(word)) {
+                continue;
+            }
+            // Nothing branches here, because nobody can predict which it is.
+            let mut count = self.near_count;
+            for (at, word) in (first..).zip(words) {
+                self.near[count % TOGETHER] = Near {
+                    from: Source::object(number),
+                    at,
+                    word: u64::from_ne_bytes(*word),
+                };
+                count += usize::from(is_near(word));
+            }
+            self.near_count = count;
+        }
+    }
+
+    /// Looks for the objects of the words that are near.
+    fn look_up(&mut self) {
+        for number in 0..std::mem::take(&mut self.near_count) {
+            let Near { from, at, word } = self.near[number];
+            if let Some(to) = self.find(word)
+                && self.edges.len() < MAX_EDGES
+            {
+                self.edges.push(Edge { from, at, to });
+            }
+        }
     }
 
     /// Reads memory outside the objects, and calls a function with each word that is the address of
@@ -111,32 +165,10 @@ impl Scan {
     }
 
     /// Ends the scan. `None` if there were too many references.
-    pub fn finish(self) -> Option<Graph> {
+    pub fn finish(mut self) -> Option<Graph> {
+        self.look_up();
         let is_whole = self.edges.len() < MAX_EDGES;
         is_whole.then(|| Graph::new(self.objects, self.first_words, self.roots, self.edges))
-    }
-
-    /// Adds an edge for each word that points to an object. `edge` takes the word's offset.
-    fn references(&mut self, bytes: &[u8], edge: impl Fn(u64, u32) -> Edge) {
-        if self.edges.len() >= MAX_EDGES {
-            return;
-        }
-        self.read += bytes.len() as u64;
-        let (low, span) = (self.low, self.span);
-        let is_near = |word: &[u8; 8]| u64::from_ne_bytes(*word).wrapping_sub(low) < span;
-        let (words, _) = bytes.as_chunks::<8>();
-        // Nearly always, none of several words is an address: they are looked at together.
-        for (group, words) in words.chunks(TOGETHER).enumerate() {
-            if !words.iter().fold(false, |near, word| near | is_near(word)) {
-                continue;
-            }
-            for (number, word) in words.iter().enumerate().filter(|(_, word)| is_near(word)) {
-                if let Some(to) = self.find(u64::from_ne_bytes(*word)) {
-                    let at = (group * TOGETHER + number) * 8;
-                    self.edges.push(edge(at as u64, to));
-                }
-            }
-        }
     }
 
     /// Returns the object that an address is in.
@@ -145,58 +177,49 @@ impl Scan {
         if offset >= self.span {
             return None;
         }
-        let after = match self.pages.is_empty() {
-            false => {
-                let page = (address >> PAGE) - (self.low >> PAGE);
-                let page = *self.pages.get(usize::try_from(page).ok()?)?;
-                if page.bytes != Page::LOOK {
-                    let in_page = address & ((1 << PAGE) - 1);
-                    return (in_page < u64::from(page.bytes)).then_some(page.last);
-                }
-                let mut after = page.last as usize + 1;
-                while after > 0 && self.objects[after - 1].address > address {
-                    after -= 1;
-                }
-                after
-            }
-            true => self
-                .objects
-                .partition_point(|object| object.address <= address),
-        };
-        let number = after.checked_sub(1)?;
+        let number = usize::try_from((address >> self.bits) - (self.low >> self.bits)).ok()?;
+        let block = *self.blocks.get(number)?;
+        if block.bytes != Block::LOOK {
+            let in_block = address & ((1 << self.bits) - 1);
+            return (in_block < u64::from(block.bytes)).then_some(block.last);
+        }
+        let before = number
+            .checked_sub(1)
+            .map_or(0, |before| self.blocks[before].last as usize);
+        let objects = &self.objects[before..=block.last as usize];
+        let after = objects.partition_point(|object| object.address <= address);
+        let number = before + after.checked_sub(1)?;
         let object = self.objects[number];
         let is_inside = address - object.address < object.bytes.max(1);
         is_inside.then_some(u32::try_from(number).ok()?)
     }
 }
 
-/// What is in a page.
+/// What is in a block of addresses.
 #[derive(Clone, Copy, Debug, Default)]
-struct Page {
+struct Block {
     /// The last object that begins in it or before it.
     last: u32,
     /// How many bytes of it are that object's, if it begins with the object and has no other: so
-    /// most references are found without a look at the object. Otherwise [`Page::LOOK`].
+    /// most references are found without a look at the object. Otherwise [`Block::LOOK`].
     bytes: u32,
 }
 
-impl Page {
+impl Block {
     const LOOK: u32 = u32::MAX;
 }
 
-/// Returns what is in each page from that of `low` on. Empty if that is too much.
-fn pages(objects: &[Object], low: u64, span: u64) -> Vec<Page> {
-    let count = (span >> PAGE) + 2;
-    if count * size_of::<Page>() as u64 > MAX_TABLE {
-        return Vec::new();
-    }
-    let mut pages = vec![Page::default(); usize::try_from(count).unwrap_or(0)];
+/// Returns what is in each block of so many bits from that of `low` on.
+fn blocks(objects: &[Object], low: u64, span: u64, bits: u32) -> Vec<Block> {
+    let count = usize::try_from((span >> bits) + 2).unwrap_or(0);
+    let size = 1_u64 << bits;
+    let mut blocks = vec![Block::default(); count];
     let mut objects = (0..).zip(objects).peekable();
     let mut last: Option<(u32, &Object)> = None;
-    let starts = (low >> PAGE..).map(|page| page << PAGE);
-    for (page, start) in pages.iter_mut().zip(starts) {
+    for (block, number) in blocks.iter_mut().zip(low >> bits..) {
+        let start = number << bits;
         let before = last.filter(|(_, object)| start.wrapping_sub(object.address) < object.bytes);
-        let begin = |(_, object): &(u32, &Object)| object.address.wrapping_sub(start) < 1 << PAGE;
+        let begin = |(_, object): &(u32, &Object)| object.address.wrapping_sub(start) < size;
         let first = objects.next_if(begin);
         let mut others = 0;
         last = first.or(last);
@@ -207,17 +230,16 @@ fn pages(objects: &[Object], low: u64, span: u64) -> Vec<Page> {
         let Some((number, object)) = last else {
             continue;
         };
-        page.last = number;
-        page.bytes = match (before, first) {
+        block.last = number;
+        block.bytes = match (before, first) {
             (None, None) => 0,
             (None, Some((_, first))) if others == 0 && first.address == start => {
-                let bytes = object.bytes.clamp(1, 1 << PAGE);
-                u32::try_from(bytes).unwrap_or(Page::LOOK)
+                u32::try_from(object.bytes.clamp(1, size)).unwrap_or(Block::LOOK)
             }
-            _ => Page::LOOK,
+            _ => Block::LOOK,
         };
     }
-    pages
+    blocks
 }
 
 /// Returns the words of some memory, in the byte order of this machine.
