@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use plimsoll_core::blame::{Blame, Packages, SourceFiles};
-use plimsoll_core::fold::{Contents, Folder, Normalization, Trace};
+use plimsoll_core::fold::{self, Contents, Folder, Normalization, Trace};
 use plimsoll_core::holders::{
     BackReference, ChainEnd, End, Graph, Held, Holder, HolderLink, Holders, LinkKind, Root, Traits,
 };
@@ -243,7 +243,7 @@ impl Search<'_> {
             return Err("the subject ended while its memory was read".to_owned());
         }
         let graph = scan.finish().ok_or("there are too many references")?;
-        let sources = plimsoll_symbols::source_files(plimsoll_core::fold::source_paths(
+        let sources = plimsoll_symbols::source_files(fold::source_paths(
             symbols.frames.values().flatten(),
             self.normalization,
         ));
@@ -293,8 +293,20 @@ fn accused(
     // For each kind, its objects that are young, and all of them.
     let mut by_kind: Vec<(Vec<u64>, Vec<u64>, u64)> = Vec::new();
     by_kind.resize_with(kinds.len(), Default::default);
+    let is_asked = {
+        let exact = |kind: &&Kind| finding.subject.covers(&kind.stack);
+        let has_exact = kinds.iter().any(exact);
+        let asked = kinds.iter().map(|kind| match has_exact {
+            true => exact(kind),
+            false => finding
+                .subject
+                .stack()
+                .is_some_and(|one| may_be_one(one, &kind.stack)),
+        });
+        asked.collect::<Vec<bool>>()
+    };
     for (live, group) in stopped.objects.iter().zip(groups) {
-        if finding.subject.covers(&kinds[*group as usize].stack) {
+        if is_asked[*group as usize] {
             let (young, all, bytes) = &mut by_kind[*group as usize];
             all.push(live.address);
             *bytes += live.bytes;
@@ -318,6 +330,14 @@ fn accused(
             .ok()
     });
     numbers.collect()
+}
+
+/// Returns whether two stacks are one, with the names of runs that met different code: what else is
+/// in a profile may tell the module of an inlined function.
+fn may_be_one(one: &FoldedStack, other: &FoldedStack) -> bool {
+    let (one, other) = (one.frames(), other.frames());
+    let mut both = one.iter().zip(other);
+    one.len() == other.len() && both.all(|(one, other)| fold::may_be_one(one, other))
 }
 
 /// What is needed to say what a chain is.

@@ -175,6 +175,26 @@ fn what_one_thing_holds_is_one_entry() {
             .len(),
         2
     );
+    // The container itself grows, too. Its function has less of its name in the first run.
+    let grows = Holders {
+        what: Some("HashMap<u64, Arc<Session>>".to_owned()),
+        of: 1,
+        objects: 1,
+        ..ending(
+            vec![link(LinkKind::Static, "app::SESSIONS", 1)],
+            ChainEnd::Root,
+        )
+    };
+    let report = of(vec![
+        held("store::session", in_a_map()),
+        held("open", grows),
+    ]);
+    assert_eq!(
+        report
+            .causes(&report.findings.iter().collect::<Vec<_>>())
+            .len(),
+        1
+    );
     for (first, second, entries, place) in [
         (in_a_map(), name, 1, "store::open"),
         (in_a_map(), in_a_map(), 1, "store::open"),

@@ -5,6 +5,7 @@ use plimsoll_text::words::Words;
 use super::Cause;
 use crate::Frame;
 use crate::blame::Blame;
+use crate::fold::may_be_one;
 use crate::holders::{ChainEnd, HolderLink, Holders, LinkKind};
 use crate::report::units::count;
 use crate::report::{Finding, Report};
@@ -27,12 +28,26 @@ struct Thing<'a> {
 
 impl Thing<'_> {
     fn is(&self, other: &Thing<'_>) -> bool {
-        let place = |blame: Option<&Blame>| {
-            let function = |frame: &Option<Frame>| frame.as_ref().map(|one| one.function.clone());
-            blame.map(|blame| (function(&blame.at), function(&blame.caller)))
+        let is_same_place = match (self.blame, other.blame) {
+            (Some(one), Some(other)) => are_one(one, other),
+            (one, other) => one.is_none() && other.is_none(),
         };
-        self.name == other.name && place(self.blame) == place(other.blame)
+        self.name == other.name && is_same_place
     }
+}
+
+/// Returns whether two places are the same functions. A function may have less of its name in one
+/// of two runs.
+fn are_one(one: &Blame, other: &Blame) -> bool {
+    let is_one = |one: &Option<Frame>, other: &Option<Frame>| match (one, other) {
+        (Some(one), Some(other)) => {
+            let is_same_file = one.file == other.file;
+            one.function == other.function
+                || is_same_file && may_be_one(&one.function, &other.function)
+        }
+        (one, other) => one.is_none() && other.is_none(),
+    };
+    is_one(&one.at, &other.at) && is_one(&one.caller, &other.caller)
 }
 
 /// One thing in a picture of who holds what.
@@ -133,16 +148,16 @@ impl Finding {
     /// Returns whether it is known that its objects and those of another finding are put into
     /// different containers, by different functions.
     pub(super) fn has_other_holder(&self, other: &Finding) -> bool {
-        let filled = |one: &Finding| {
+        fn filled(one: &Finding) -> Option<&Blame> {
             let holders = one.holders.as_ref()?;
             let is_held = matches!(holders.end, ChainEnd::Root | ChainEnd::Deeper);
-            let container = container(&links(holders)).filter(|_| is_held)?;
-            let blame = container.blame.as_ref()?;
-            let function = |frame: &Option<Frame>| frame.as_ref().map(|one| one.function.clone());
-            Some((function(&blame.at), function(&blame.caller)))
-        };
-        let (own, others) = (filled(self), filled(other));
-        own.is_some() && others.is_some() && own != others && !self.shares_holder(other)
+            container(&links(holders))
+                .filter(|_| is_held)?
+                .blame
+                .as_ref()
+        }
+        let both = filled(self).zip(filled(other));
+        both.is_some_and(|(own, others)| !are_one(own, others)) && !self.shares_holder(other)
     }
 
     /// Returns what its objects are, as something that may hold others.
