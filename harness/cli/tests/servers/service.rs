@@ -46,11 +46,14 @@ impl Service {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let address = lines
+            .by_ref()
             .map(Result::unwrap)
             .find_map(|line| Some(line.split_once("listening on ")?.1.parse().unwrap()))
             .expect("a service that listens");
+        // After a minute the test harness in it says so, and ends if nobody reads that.
+        thread::spawn(move || lines.for_each(drop));
         let has_ended = Arc::new(AtomicBool::new(false));
         let answered = Arc::new(AtomicU64::new(0));
         let (ended, counted) = (Arc::clone(&has_ended), Arc::clone(&answered));
