@@ -55,6 +55,12 @@ fn every_end_has_its_words() {
         name: None,
         ..objects("", 1)
     };
+    let of_c = HolderLink {
+        blame: Some(blame("pcache_create", 30)),
+        holds: 1,
+        through: 99,
+        ..nameless.clone()
+    };
     let half = HolderLink {
         holds: 40,
         ..objects("HashMap<u64, u8>", 1)
@@ -70,6 +76,10 @@ fn every_end_has_its_words() {
             in_a_map(),
             "held by a HashMap<u64, Arc<Session>> (filled in store::open at src/store.rs:9), and that \
              by the static app::SESSIONS",
+        ),
+        (
+            ending(vec![objects("Box<Page>", 50), of_c], ChainEnd::Deeper),
+            "held by 50 Box<Page>, and those by an object of pcache_create, and so on",
         ),
         (
             ending(vec![nameless, local.clone()], ChainEnd::Root),

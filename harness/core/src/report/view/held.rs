@@ -371,9 +371,15 @@ impl Cause<'_> {
                 words = words.say(format!("{and}{those} by "));
             }
             words = self.link(words, link);
-            if let Some(blame) = link.blame.as_ref().filter(|_| is_container(link))
-                && place != Some(&blame.words())
-            {
+            let Some(blame) = &link.blame else { continue };
+            if !is_container(link) {
+                // What has no type is told by the function that allocates it, as all of C's.
+                let function = blame.at.as_ref().filter(|_| link.name.is_none());
+                words = match function {
+                    Some(at) => words.say(" of ").quote(&at.function),
+                    None => words,
+                };
+            } else if place != Some(&blame.words()) {
                 let is_filled = link.count == 1 && link.name.as_deref().is_some_and(has_elements);
                 let made = if is_filled { "filled" } else { "made" };
                 words = words
