@@ -167,8 +167,8 @@ impl Search<'_> {
             self.ask(&mut subject, &Command::Run(done))?;
         }
         observe::settle(subject.process(), self.settings.settle);
-        let (numbers, memory) = subject.stop(TO_STOP)?;
-        let stopped = Stopped::read(subject.process(), &numbers, memory)?;
+        let (numbers, files) = subject.stop(TO_STOP)?;
+        let stopped = Stopped::read(subject.process(), &numbers, files)?;
         let has_ended = || subject.has_ended();
         self.answer(findings, scenario, (&stopped, done), has_ended)?;
         Ok(stopped.running)

@@ -202,35 +202,36 @@ impl<'a> Subject<'a> {
         !matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Has the subject stop all of its threads, and returns what it answers, with its memory.
+    /// Has the subject stop all of its threads, and returns what it answers, with its memory and its
+    /// mappings.
     ///
     /// # Errors
     ///
     /// Why not.
-    pub(crate) fn stop(&mut self, timeout: Duration) -> Result<(String, File), String> {
+    pub(crate) fn stop(&mut self, timeout: Duration) -> Result<(String, [File; 2]), String> {
         let gone = |error: io::Error| format!("the subject does not answer: {error}");
         let line = format!("{}\n", Command::Stop);
         self.stream.write_all(line.as_bytes()).map_err(gone)?;
         let end = Instant::now() + timeout;
-        let (mut said, mut file) = (Vec::new(), None);
+        let (mut said, mut files) = (Vec::new(), None);
         while !said.ends_with(b"\n") && said.len() <= MAX_LINE {
             let mut part = [0; MAX_LINE];
-            match sys::receive_with_file(self.stream.as_raw_fd(), &mut part) {
+            match sys::receive_with_files(self.stream.as_raw_fd(), &mut part) {
                 Ok((0, _)) => return Err("the subject has ended".to_owned()),
                 Ok((read, new)) => {
                     said.extend_from_slice(&part[..read]);
-                    file = new.or(file);
+                    files = new.or(files);
                 }
                 Err(error) if is_none_yet(&error) && Instant::now() < end => {}
                 Err(error) => return Err(gone(error)),
             }
         }
         let said = String::from_utf8_lossy(&said).trim_end().to_owned();
-        match (said.strip_prefix("stopped "), file) {
-            (Some(numbers), Some(file)) => {
+        match (said.strip_prefix("stopped "), files) {
+            (Some(numbers), Some(files)) => {
                 // Whoever did not stop in time stops now.
                 sys::pause(self.process());
-                Ok((numbers.to_owned(), file))
+                Ok((numbers.to_owned(), files))
             }
             (_, _) => Err(said.strip_prefix("unable ").unwrap_or(&said).to_owned()),
         }

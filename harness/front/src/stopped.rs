@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
+use std::io::Read;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
@@ -24,9 +25,7 @@ const MAX_TIME: Duration = Duration::from_secs(5);
 /// mostly empty.
 const MAX_MAPPED: u64 = 64 << 20;
 
-/// The size of a page, and the bytes of the blocks in which jemalloc maps memory for itself
-/// (`HUGEPAGE`).
-const PAGE: u64 = 1 << 12;
+/// The bytes of the blocks in which jemalloc maps memory for itself (`HUGEPAGE`).
 const BLOCK: u64 = 1 << 21;
 
 /// How many words like those of the allocator a block of the program's may have by chance.
@@ -84,6 +83,8 @@ pub(crate) struct Stopped {
     pub(crate) running: u64,
     /// An estimate from above of the bytes of each thread's thread-locals.
     thread_local_bytes: u64,
+    /// Bytes of a page of jemalloc's.
+    page: u64,
     /// Memory of the subject's own, with registers of the program, which are no references.
     own: [Range<u64>; 2],
 }
@@ -94,7 +95,12 @@ pub(crate) struct RootNames(Vec<String>);
 
 impl Stopped {
     /// Reads the table and the threads. `numbers` is what the subject has answered.
-    pub(crate) fn read(process: u32, numbers: &str, memory: File) -> Result<Stopped, String> {
+    /// The files are its memory and its mappings.
+    pub(crate) fn read(
+        process: u32,
+        numbers: &str,
+        [memory, mut mappings]: [File; 2],
+    ) -> Result<Stopped, String> {
         let said: Vec<u64> = numbers
             .split(' ')
             .filter_map(|number| number.parse().ok())
@@ -114,15 +120,16 @@ impl Stopped {
             thread_local_bytes,
             walks,
             of_walks,
+            page,
         ] = said.as_slice()
         else {
             return Err(format!(
-                "expected fourteen numbers from the subject, found `{numbers}`"
+                "expected fifteen numbers from the subject, found `{numbers}`"
             ));
         };
-        let folder = format!("/proc/{process}");
-        let maps = fs::read(format!("{folder}/maps"));
-        let maps = maps.map_err(|error| format!("its mappings cannot be read: {error}"))?;
+        let mut maps = Vec::new();
+        let read = mappings.read_to_end(&mut maps);
+        read.map_err(|error| format!("its mappings cannot be read: {error}"))?;
         let mut stopped = Stopped {
             memory,
             maps: Maps::parse(&maps),
@@ -133,6 +140,7 @@ impl Stopped {
             threads: Vec::new(),
             running,
             thread_local_bytes,
+            page: page.clamp(1, 1 << 24),
             own: [
                 walks..walks.saturating_add(of_walks),
                 threads..threads.saturating_add(thread_count.saturating_mul(thread_bytes)),
@@ -146,13 +154,23 @@ impl Stopped {
         let all = all.chunks_exact(usize::try_from(each / 8).unwrap_or(1).max(3));
         stopped.threads = all
             .map(|of_one| Thread {
-                name: fs::read_to_string(format!("{folder}/task/{}/comm", of_one[0]))
+                name: fs::read_to_string(format!("/proc/{process}/task/{}/comm", of_one[0]))
                     .map_or_else(|_| String::new(), |name| name.trim_end().to_owned()),
                 stack_pointer: of_one[1],
                 thread_pointer: of_one[2],
                 registers: of_one[3..].to_vec(),
             })
             .collect();
+        // Whoever has no thread pointer was met in the kernel: nobody knows its registers. A stack that
+        // is not in a mapping is an emulator's own.
+        let maps = &stopped.maps;
+        let is_met = |thread: &&Thread| {
+            let pointer = thread.stack_pointer;
+            let mut mappings = maps.mappings.iter();
+            thread.thread_pointer == 0
+                && mappings.any(|one| (one.start..one.end).contains(&pointer))
+        };
+        stopped.running += stopped.threads.iter().filter(is_met).count() as u64;
         // A thread that nobody named has the program's name.
         let of_program = stopped.threads.first().map(|first| first.name.clone());
         for thread in stopped.threads.iter_mut().skip(1) {
@@ -425,9 +443,10 @@ impl Stopped {
             let is_of_allocator = |(address, next): &&(u64, u64)| {
                 let object = objects.binary_search_by_key(address, |object| object.address);
                 object.is_ok_and(|number| {
-                    let pages = objects[number].bytes.next_multiple_of(PAGE);
+                    let page = self.page;
+                    let pages = objects[number].bytes.next_multiple_of(page);
                     // A page is left free behind it, and larger sizes are rounded up.
-                    (pages + PAGE..pages + pages / 4 + 5 * PAGE).contains(&(next & !(PAGE - 1)))
+                    (pages + page..pages + pages / 4 + 5 * page).contains(&(next / page * page))
                 })
             };
             if words.iter().filter(is_of_allocator).count() < FEW {
@@ -452,7 +471,13 @@ impl Stopped {
                 .thread_pointer
                 .saturating_sub(self.thread_local_bytes);
             let locals = locals.max(mapping.start);
-            let end = (thread.thread_pointer + CONTROL_BLOCK).min(mapping.end);
+            // On Arm the thread-locals are above the thread pointer, and on x86 below.
+            let above = match cfg!(target_arch = "aarch64") {
+                true => self.thread_local_bytes,
+                false => 0,
+            };
+            let end = thread.thread_pointer.saturating_add(CONTROL_BLOCK + above);
+            let end = end.min(mapping.end);
             if has(thread.thread_pointer) {
                 self.each_part(locals, end - locals, |at, bytes| {
                     scan.each(bytes, |offset, word| {

@@ -47,11 +47,11 @@ pub(crate) fn pause(process: u32) {
     }
 }
 
-/// Receives bytes from a socket, and an open file if one comes with them.
-pub(crate) fn receive_with_file(
+/// Receives bytes from a socket, and two open files if they come with them.
+pub(crate) fn receive_with_files(
     socket: RawFd,
     bytes: &mut [u8],
-) -> io::Result<(usize, Option<File>)> {
+) -> io::Result<(usize, Option<[File; 2]>)> {
     let mut part = libc::iovec {
         iov_base: bytes.as_mut_ptr().cast(),
         iov_len: bytes.len(),
@@ -71,15 +71,24 @@ pub(crate) fn receive_with_file(
     };
     // SAFETY: cmsg(3): the kernel has written valid headers, as long as `msg_controllen` says now.
     let header = unsafe { libc::CMSG_FIRSTHDR(&raw const message).as_ref() };
-    let is_file = |header: &&libc::cmsghdr| {
-        (header.cmsg_level, header.cmsg_type) == (libc::SOL_SOCKET, libc::SCM_RIGHTS)
+    let bytes = u32::try_from(size_of::<[RawFd; 2]>()).unwrap_or(8);
+    // SAFETY: cmsg(3): this computes a size from a number.
+    let length = unsafe { libc::CMSG_LEN(bytes) } as usize;
+    let has_files = |header: &&libc::cmsghdr| {
+        let kind = (header.cmsg_level, header.cmsg_type);
+        kind == (libc::SOL_SOCKET, libc::SCM_RIGHTS) && header.cmsg_len == length
     };
-    let file = header.filter(is_file).map(|header| {
-        // SAFETY: a message of this type has at least one descriptor, which is now this process's
-        // and which nothing else owns.
-        unsafe { File::from_raw_fd(libc::CMSG_DATA(header).cast::<RawFd>().read_unaligned()) }
+    let files = header.filter(has_files).map(|header| {
+        // SAFETY: a message of this type and length has two descriptors, which are now this
+        // process's and which nothing else owns.
+        unsafe {
+            let files = libc::CMSG_DATA(header).cast::<[RawFd; 2]>();
+            files
+                .read_unaligned()
+                .map(|descriptor| File::from_raw_fd(descriptor))
+        }
     });
-    Ok((read, file))
+    Ok((read, files))
 }
 
 /// Returns the bytes of a page of memory.

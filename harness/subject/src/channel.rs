@@ -88,14 +88,15 @@ impl Channel {
         self.stream.write_all(Line::of(answer).bytes())
     }
 
-    /// Writes an answer, and sends an open file with it.
+    /// Writes an answer, and sends open files with it.
     pub(crate) fn answer_with(
         &mut self,
         answer: fmt::Arguments<'_>,
-        file: &File,
+        files: [&File; 2],
     ) -> io::Result<()> {
         let line = Line::of(answer);
-        sys::send_with_file(self.stream.as_raw_fd(), line.bytes(), file.as_raw_fd())
+        let files = files.map(File::as_raw_fd);
+        sys::send_with_files(self.stream.as_raw_fd(), line.bytes(), files)
     }
 }
 

@@ -34,6 +34,8 @@ readable! {
     thread_allocated: u64 = "thread.allocated";
     /// Whether memory comes from jemalloc's allocator of huge pages; newer than 5.2.
     opt_hpa: bool = "opt.hpa";
+    /// Bytes of a page of jemalloc's, which may be larger than the kernel's.
+    page: usize = "arenas.page";
     /// Bytes in pages with live objects, when statistics were last refreshed. So are the next ones.
     stats_active: usize = "stats.active";
     /// Bytes that jemalloc needs for itself.

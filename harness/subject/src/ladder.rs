@@ -17,6 +17,7 @@ struct Stopped {
     table: objects::Place,
     threads: stop::Place,
     thread_local_bytes: u64,
+    page: usize,
 }
 
 impl fmt::Display for Stopped {
@@ -25,13 +26,14 @@ impl fmt::Display for Stopped {
             table,
             threads,
             thread_local_bytes,
+            page,
         } = self;
         let [places, in_a_part] = objects::Place::OBJECTS;
         let (walks, of_walks) = plimsoll_unwind::last_walks();
         write!(
             f,
             "stopped {} {places} {} {in_a_part} {} {} {} {} {} {} {} {thread_local_bytes} \
-             {walks} {of_walks}",
+             {walks} {of_walks} {page}",
             table.objects,
             table.parts,
             table.words,
@@ -158,18 +160,23 @@ impl Ladder {
     /// which on this thread's stack is the workload's.
     fn stop(&mut self, frame: u64) {
         let answer = |ladder: &mut Ladder| {
-            let memory = unprofiled(|| File::open("/proc/self/mem"))?;
+            // The mappings as well: in emulation, a process alone knows its own.
+            let [memory, maps] =
+                ["/proc/self/mem", "/proc/self/maps"].map(|path| unprofiled(|| File::open(path)));
+            let (memory, maps) = (memory?, maps?);
             let table = objects::place().ok_or(io::ErrorKind::NotFound)?;
             let thread_local_bytes = sys::thread_local_bytes();
+            let page = jemalloc::page().unwrap_or(1 << 12);
             // From here on, another thread may have a lock of the allocator and never give it back.
             let answer = Stopped {
                 table,
                 threads: stop::stop_all(frame)?,
                 thread_local_bytes,
+                page,
             };
             ladder
                 .channel
-                .answer_with(format_args!("{answer}"), &memory)
+                .answer_with(format_args!("{answer}"), [&memory, &maps])
         };
         if let Err(error) = answer(self) {
             self.answer(format_args!("unable {error}"));

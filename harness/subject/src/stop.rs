@@ -25,7 +25,8 @@ struct Stopped {
     /// The thread's ID.
     thread: AtomicU64,
     stack_pointer: AtomicU64,
-    /// The address of the thread's control block, with its thread-locals around it.
+    /// The address of the thread's control block, with its thread-locals around it. Zero if the
+    /// thread blocks signals, and was met in a system call.
     thread_pointer: AtomicU64,
     registers: [AtomicU64; REGISTERS],
 }
@@ -64,7 +65,8 @@ pub(crate) struct Place {
 ///
 /// If the handler cannot be installed, or threads cannot be listed.
 pub(crate) fn stop_all(frame: u64) -> std::io::Result<Place> {
-    let signal = libc::SIGRTMAX();
+    // qemu's emulation of a process has no last three.
+    let signal = libc::SIGRTMAX() - 4;
     let own = sys::thread_id();
     if let Some(first) = begin() {
         first.note(own, frame, sys::thread_pointer(), []);
@@ -88,6 +90,16 @@ pub(crate) fn stop_all(frame: u64) -> std::io::Result<Place> {
         })?;
         let stopped = DONE.load(Ordering::Acquire);
         if !is_new && stopped >= threads || Instant::now() > end {
+            // Who blocks all signals waits in the kernel for most of its time.
+            for thread in &asked[1..count] {
+                if !has_noted(*thread)
+                    && let Some(pointer) = sys::stack_pointer_of(*thread)
+                    && let Some(place) = begin()
+                {
+                    place.note(*thread, pointer, 0, []);
+                }
+            }
+            let stopped = DONE.load(Ordering::Acquire);
             return Ok(Place {
                 address: STOPPED.as_ptr() as u64,
                 threads: stopped.min(THREADS),
@@ -97,6 +109,12 @@ pub(crate) fn stop_all(frame: u64) -> std::io::Result<Place> {
         }
         thread::sleep(Duration::from_micros(200));
     }
+}
+
+/// Returns whether a thread has noted where it is.
+fn has_noted(thread: u64) -> bool {
+    let mut all = STOPPED.iter().take(BEGUN.load(Ordering::Acquire));
+    all.any(|one| one.thread.load(Ordering::Acquire) == thread)
 }
 
 /// Takes a place for a thread.

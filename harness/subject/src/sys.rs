@@ -1,6 +1,7 @@
 //! System calls that the standard library does not offer: signals, limits and shared memory.
 
 use std::fs::File;
+use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::{io, ptr};
@@ -170,7 +171,11 @@ pub(crate) fn thread_pointer() -> u64 {
 
 /// Opens a folder.
 pub(crate) fn open_folder(path: &std::ffi::CStr) -> io::Result<OwnedFd> {
-    let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
+    open(path, libc::O_RDONLY | libc::O_DIRECTORY)
+}
+
+fn open(path: &std::ffi::CStr, flags: libc::c_int) -> io::Result<OwnedFd> {
+    let flags = flags | libc::O_CLOEXEC;
     // SAFETY: open(2) reads a string that ends with a zero.
     let descriptor = checked(unsafe { libc::open(path.as_ptr(), flags) })?;
     // SAFETY: `open` has just made it, and nothing else owns it.
@@ -211,6 +216,21 @@ pub(crate) fn each_number(folder: &OwnedFd, mut number: impl FnMut(u64)) -> io::
     }
 }
 
+/// Returns the stack pointer of a thread of this process that waits in the kernel. `None` if it runs.
+/// Does not allocate.
+pub(crate) fn stack_pointer_of(thread: u64) -> Option<u64> {
+    let mut path = [0_u8; 48];
+    write!(&mut path[..47], "/proc/self/task/{thread}/syscall").ok()?;
+    let path = std::ffi::CStr::from_bytes_until_nul(&path).ok()?;
+    let file = File::from(open(path, libc::O_RDONLY).ok()?);
+    let mut line = [0_u8; 256];
+    let read = (&file).read(&mut line).ok()?;
+    // proc_pid_syscall(5): the last two numbers are the stack pointer and where the program is.
+    let line = std::str::from_utf8(line.get(..read)?).ok()?;
+    let pointer = line.trim_end().rsplit(' ').nth(1)?;
+    u64::from_str_radix(pointer.strip_prefix("0x")?, 16).ok()
+}
+
 /// A function that handles a signal, with `SA_SIGINFO`.
 pub(crate) type Handler = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
 
@@ -242,24 +262,24 @@ pub(crate) fn wait_for_signals() {
     unsafe { libc::pause() };
 }
 
-/// Sends a line and an open file over a socket.
-pub(crate) fn send_with_file(socket: RawFd, line: &[u8], file: RawFd) -> io::Result<()> {
+/// Sends a line and two open files over a socket.
+pub(crate) fn send_with_files(socket: RawFd, line: &[u8], files: [RawFd; 2]) -> io::Result<()> {
     let mut part = libc::iovec {
         iov_base: line.as_ptr().cast_mut().cast(),
         iov_len: line.len(),
     };
-    // Aligned as a `cmsghdr` has to be, and large enough for one descriptor.
+    // Aligned as a `cmsghdr` has to be, and large enough for two descriptors.
     let mut control = [0_u64; 8];
     // SAFETY: all zeros is a valid `msghdr`.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
     message.msg_iov = &raw mut part;
     message.msg_iovlen = 1;
     message.msg_control = control.as_mut_ptr().cast();
-    let bytes = u32::try_from(size_of::<RawFd>()).unwrap_or(4);
+    let bytes = u32::try_from(size_of_val(&files)).unwrap_or(8);
     // SAFETY: cmsg(3): these compute sizes from a number.
     let (space, length) = unsafe { (libc::CMSG_SPACE(bytes), libc::CMSG_LEN(bytes)) };
     message.msg_controllen = space as usize;
-    // SAFETY: cmsg(3): the buffer is large enough for a header and a descriptor, so the first header
+    // SAFETY: cmsg(3): the buffer is large enough for a header and the descriptors, so the first header
     // is in it, and so is the data behind it.
     unsafe {
         let header = libc::CMSG_FIRSTHDR(&raw const message);
@@ -267,8 +287,8 @@ pub(crate) fn send_with_file(socket: RawFd, line: &[u8], file: RawFd) -> io::Res
         (*header).cmsg_type = libc::SCM_RIGHTS;
         (*header).cmsg_len = length as usize;
         libc::CMSG_DATA(header)
-            .cast::<RawFd>()
-            .write_unaligned(file);
+            .cast::<[RawFd; 2]>()
+            .write_unaligned(files);
     }
     // SAFETY: sendmsg(2) reads the message, which lives across the call.
     let sent = unsafe { libc::sendmsg(socket, &raw const message, 0) };
