@@ -75,10 +75,12 @@ struct Kind {
 impl Search<'_> {
     /// Adds the holders to the findings of a report that grow, and to others that somebody asked
     /// for; or a note why they are not known.
+    /// Reading the memory may take `to_read`.
     pub(crate) fn add_to<'a>(
         &self,
         report: &'a mut Report,
         others: impl Iterator<Item = &'a mut Finding>,
+        to_read: Duration,
     ) {
         let iterations = report.rungs.last().map_or(0, |rung| rung.iterations);
         let growing = report
@@ -92,7 +94,7 @@ impl Search<'_> {
         if asked.is_empty() || iterations == 0 {
             return;
         }
-        let found = self.find(&mut asked, &report.scenario, iterations);
+        let found = self.find(&mut asked, &report.scenario, (iterations, to_read));
         let unknown = asked.iter().filter(|finding| finding.holders.is_none());
         let unknown = unknown.count() as u64;
         let note = match found {
@@ -115,11 +117,11 @@ impl Search<'_> {
         &self,
         findings: &mut [&mut Finding],
         scenario: &str,
-        iterations: u64,
+        limits: (u64, Duration),
     ) -> Result<u64, String> {
         let folder = self.folder.join(".holders");
         fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
-        let found = self.look(findings, scenario, iterations, &folder);
+        let found = self.look(findings, scenario, limits, &folder);
         let _ = fs::remove_dir_all(&folder);
         found
     }
@@ -128,7 +130,7 @@ impl Search<'_> {
         &self,
         findings: &mut [&mut Finding],
         scenario: &str,
-        iterations: u64,
+        (iterations, to_read): (u64, Duration),
         folder: &Path,
     ) -> Result<u64, String> {
         let plan = Plan {
@@ -170,7 +172,7 @@ impl Search<'_> {
         let (numbers, files) = subject.stop(TO_STOP)?;
         let stopped = Stopped::read(subject.process(), &numbers, files)?;
         let has_ended = || subject.has_ended();
-        self.answer(findings, scenario, (&stopped, done), has_ended)?;
+        self.answer(findings, scenario, (&stopped, done, to_read), has_ended)?;
         Ok(stopped.running)
     }
 
@@ -192,7 +194,7 @@ impl Search<'_> {
         &self,
         findings: &mut [&mut Finding],
         scenario: &str,
-        (stopped, done): (&Stopped, u64),
+        (stopped, done, to_read): (&Stopped, u64, Duration),
         has_ended: impl FnOnce() -> bool,
     ) -> Result<(), String> {
         if stopped.left_out > 0 {
@@ -237,7 +239,7 @@ impl Search<'_> {
         let ranks: Vec<u32> = ranks.collect();
         let groups = stopped.objects.iter().map(|live| ranks[live.stack]);
         let groups: Vec<u32> = groups.collect();
-        let (scan, roots) = stopped.scan(&groups)?;
+        let (scan, roots) = stopped.scan(&groups, to_read)?;
         // The memory of a process that has ended is empty, and all would be lost.
         if has_ended() {
             return Err("the subject ended while its memory was read".to_owned());

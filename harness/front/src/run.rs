@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
 
 use libtest_mimic::{Completion, Failed, Trial};
 use plimsoll_core::baseline::{Baseline, Date};
@@ -139,6 +140,21 @@ fn is_unusual(name: &str, unusual: &str, usual: &[&str]) -> Result<bool, String>
     }
 }
 
+/// Returns how long the search for holders may read, or `None` if it is switched off.
+fn time_to_find_holders() -> Result<Option<Duration>, String> {
+    const USUAL: Duration = Duration::from_secs(5);
+    match std::env::var("PLIMSOLL_HOLDERS")
+        .unwrap_or_default()
+        .as_str()
+    {
+        "off" => Ok(None),
+        "" | "on" => Ok(Some(USUAL)),
+        set => plimsoll_core::settings::time(set).map(Some).ok_or_else(|| {
+            format!("PLIMSOLL_HOLDERS: expected `on`, `off` or a time such as `10s`, found `{set}`")
+        }),
+    }
+}
+
 struct Front {
     arguments: Arguments,
     shared: Arc<Shared>,
@@ -172,8 +188,8 @@ struct Shared {
     fail_fast: bool,
     /// Whether a baseline that cannot be used counts as an empty one.
     baselines_optional: bool,
-    /// Whether nobody wants to know who holds what grows.
-    leaves_holders: bool,
+    /// How long the search for who holds what grows may read. `None` if nobody wants to know.
+    to_find_holders: Option<Duration>,
     failed: AtomicBool,
     /// Messages of passing scenarios, by scenario.
     said: Mutex<BTreeMap<String, String>>,
@@ -217,7 +233,7 @@ impl Front {
         let is_on = |name: &str| variable(name).is_some_and(|value| !["", "0"].contains(&&*value));
         let isolated = is_unusual("PLIMSOLL_ISOLATION", "off", &["on", "process"])?;
         let baselines_optional = is_unusual("PLIMSOLL_BASELINES", "optional", &["required"])?;
-        let leaves_holders = is_unusual("PLIMSOLL_HOLDERS", "off", &["on"])?;
+        let to_find_holders = time_to_find_holders()?;
         let color = match arguments.color {
             Some(libtest_mimic::ColorSetting::Always) => true,
             Some(libtest_mimic::ColorSetting::Never) => false,
@@ -253,7 +269,7 @@ impl Front {
             color,
             fail_fast: arguments.fail_fast,
             baselines_optional,
-            leaves_holders,
+            to_find_holders,
             failed: AtomicBool::new(false),
             said: Mutex::default(),
             coarse: Mutex::default(),
@@ -459,9 +475,9 @@ impl Shared {
             place: &self.place,
             folder: &folder,
         };
-        if !self.leaves_holders {
+        if let Some(time) = self.to_find_holders {
             let explained = judged.explained.iter_mut().map(|(finding, _)| finding);
-            search.add_to(&mut judged.report, explained);
+            search.add_to(&mut judged.report, explained, time);
         }
         let explained = outcome::explain(&judged, part);
         let report = judged.report;

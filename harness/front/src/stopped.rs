@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use plimsoll_core::dump::{Mapping, Maps};
 use plimsoll_core::holders::{Object, Root, Scan};
+use plimsoll_core::report::units::duration;
 use plimsoll_core::{Avma, SmallMap};
 use plimsoll_symbols::Variables;
 
@@ -17,9 +18,6 @@ use crate::profile::mapped_files;
 
 /// The most bytes that are read of objects and roots.
 const MAX_BYTES: u64 = 1 << 30;
-
-/// How long that may take.
-const MAX_TIME: Duration = Duration::from_secs(5);
 
 /// The most bytes of one mapping of the program's own that is read. Larger ones are reserved, and
 /// mostly empty.
@@ -277,8 +275,8 @@ impl Stopped {
     /// # Errors
     ///
     /// If that is too much.
-    pub(crate) fn scan(&self, groups: &[u32]) -> Result<(Scan, RootNames), String> {
-        let started = Instant::now();
+    pub(crate) fn scan(&self, groups: &[u32], time: Duration) -> Result<(Scan, RootNames), String> {
+        let end = Instant::now() + time;
         let objects = self.objects.iter().zip(groups).map(|(live, group)| Object {
             address: live.address,
             bytes: live.bytes,
@@ -299,19 +297,19 @@ impl Stopped {
             self.each_part(object.address, object.bytes, |at, bytes| {
                 scan.object(number, at, bytes);
             });
-            if number % 1024 == 0 && started.elapsed() > MAX_TIME {
-                return Err(format!(
-                    "reading {} objects takes more than {} s",
-                    all.len(),
-                    MAX_TIME.as_secs()
-                ));
+            if number % 1024 == 0 && Instant::now() > end {
+                return Err(too_slow(time));
             }
         }
-        let names = self.scan_roots(&mut scan, started)?;
+        let names = self.scan_roots(&mut scan, (end, time))?;
         Ok((scan, names))
     }
 
-    fn scan_roots(&self, scan: &mut Scan, started: Instant) -> Result<RootNames, String> {
+    fn scan_roots(
+        &self,
+        scan: &mut Scan,
+        (end, time): (Instant, Duration),
+    ) -> Result<RootNames, String> {
         let files = mapped_files(&self.maps);
         let mut variables: SmallMap<&str, Variables> = SmallMap::default();
         // Every word that is found, with the name of what it belongs to.
@@ -344,7 +342,10 @@ impl Stopped {
             } else {
                 0
             };
-            if started.elapsed() > MAX_TIME || scan.bytes() + ahead > MAX_BYTES {
+            if Instant::now() > end {
+                return Err(too_slow(time));
+            }
+            if scan.bytes() + ahead > MAX_BYTES {
                 return Err("there is too much memory to be searched".to_owned());
             }
             if is_static {
@@ -518,6 +519,11 @@ impl Stopped {
             }
         }
     }
+}
+
+fn too_slow(limit: Duration) -> String {
+    let limit = duration(limit.as_secs_f64());
+    format!("reading its memory takes more than {limit}: set `PLIMSOLL_HOLDERS` to a longer time")
 }
 
 impl RootNames {

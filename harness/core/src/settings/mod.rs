@@ -21,7 +21,7 @@ use std::time::Duration;
 pub use error::SettingsError;
 pub use keys::{Fallback, KEYS, Key, Kind};
 pub use parse::{Entry, Layer};
-pub use units::{MAX_SAMPLE_INTERVAL, nearest_sample_interval};
+pub use units::{MAX_SAMPLE_INTERVAL, nearest_sample_interval, time};
 
 use crate::words::words;
 

@@ -41,7 +41,8 @@ fn quantity(text: &str) -> Option<(f64, &str)> {
     (number.is_finite() && number > 0.0).then_some((number, unit))
 }
 
-pub(super) fn time(text: &str) -> Option<Duration> {
+/// Parses a time such as `500ms`, `10s` or `2m`. `None` if it is none, or zero.
+pub fn time(text: &str) -> Option<Duration> {
     let (number, unit) = quantity(text)?;
     let seconds = match unit {
         "ms" => 0.001,
