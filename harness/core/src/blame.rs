@@ -220,14 +220,10 @@ impl Blame {
         })
     }
 
-    /// Returns whether a line of the reader's own code is known.
-    pub(crate) fn has_line(&self) -> bool {
-        let own = self
-            .caller
-            .as_ref()
-            .or(self.at.as_ref())
-            .filter(|_| self.origin.is_none());
-        own.is_some_and(|own| own.line.is_some())
+    /// Returns the frame of the reader's own code, if its line is known.
+    pub(crate) fn own_line(&self) -> Option<&Frame> {
+        let own = self.caller.as_ref().or(self.at.as_ref());
+        own.filter(|own| self.origin.is_none() && own.line.is_some())
     }
 
     /// Returns the frames that it names.

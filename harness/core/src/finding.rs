@@ -127,7 +127,7 @@ impl Finding {
                 let blame = blame(&trace);
                 let lacks = trace
                     .lacks
-                    .filter(|_| !blame.as_ref().is_some_and(Blame::has_line));
+                    .filter(|_| blame.as_ref().and_then(Blame::own_line).is_none());
                 (trace.frames, blame, lacks)
             }
             Subject::Site { frames: site, .. } => {
@@ -137,7 +137,7 @@ impl Finding {
                     .map(|(_, trace)| trace);
                 let common = Blame::common(on_site.clone().filter_map(blame));
                 let lacks = on_site.clone().filter_map(|trace| trace.lacks).max();
-                let lacks = lacks.filter(|_| !common.as_ref().is_some_and(Blame::has_line));
+                let lacks = lacks.filter(|_| common.as_ref().and_then(Blame::own_line).is_none());
                 let first = on_site
                     .clone()
                     .next()

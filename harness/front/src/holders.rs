@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use plimsoll_core::blame::{Blame, Packages, SourceFiles};
 use plimsoll_core::fold::{self, Contents, Folder, Normalization, Trace};
 use plimsoll_core::holders::{
-    BackReference, ChainEnd, End, Graph, Held, Holder, HolderLink, Holders, LinkKind, Root, Traits,
+    BackReference, ChainEnd, End, Graph, Held, Holder, HolderLink, Holders, Link, LinkKind, Root,
+    Traits,
 };
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::units::plural;
@@ -377,12 +378,19 @@ impl Names<'_> {
             of: held.asked,
             objects: first,
             chain: Vec::new(),
+            also: held.also.as_ref().map(|link| self.link(link)),
             end: ChainEnd::Root,
             cycle: None,
         };
         // The runtime has a task until it ends, whatever else points to it.
         if is_task(group, held.ended, held.asked) {
             holders.objects = held.asked;
+            // Handles of tasks, which keep them as well.
+            let has_most = |link: &&Link| link.count * 4 <= link.of && link.holds * 2 >= link.of;
+            let handles = held.links.first().filter(has_most);
+            let handles = handles.map(|link| self.link(link));
+            let handles = handles.filter(|link| link.kind == LinkKind::Objects);
+            holders.also = handles.or(holders.also);
             holders.chain.push(HolderLink {
                 kind: LinkKind::Tasks,
                 name: name(group),
@@ -421,7 +429,7 @@ impl Names<'_> {
         holders
     }
 
-    fn link(&self, link: &plimsoll_core::holders::Link) -> HolderLink {
+    fn link(&self, link: &Link) -> HolderLink {
         let (kind, name, blame) = match link.holder {
             Holder::Root(root) => {
                 let kind = match root {

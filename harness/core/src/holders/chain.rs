@@ -17,6 +17,9 @@ pub struct Held {
     pub asked: u64,
     /// The holders, from the objects upward.
     pub links: Vec<Link>,
+    /// Another container that holds the objects of some level as well, and that the chain does not
+    /// lead through.
+    pub also: Option<Link>,
     /// What is above the last of them.
     pub end: End,
     /// How many of the objects are allocations of an `Arc` or `Rc` whose strong count is zero, by
@@ -91,6 +94,15 @@ struct Candidate {
     holders: BTreeSet<usize>,
 }
 
+/// Who holds most of a level.
+#[derive(Debug)]
+struct Best {
+    holder: Holder,
+    candidate: Candidate,
+    /// Containers that hold as good as all of it as well.
+    others: BTreeMap<Holder, Candidate>,
+}
+
 impl Graph {
     /// Finds who holds these objects, which are given by their numbers.
     /// `traits` has what is known of a group.
@@ -113,6 +125,7 @@ impl Graph {
             weak: asked.iter().filter(weak).count() as u64,
             ended: self.ended(&asked),
             links: Vec::new(),
+            also: None,
             end: End::Deeper,
         };
         let reach = self.reached(&vec![false; self.objects.len()]);
@@ -132,30 +145,18 @@ impl Graph {
         level.retain(|object| reach[*object] == wanted);
         while !level.is_empty() && held.links.len() < MAX_LINKS {
             let all = (&reach[..], wanted, traits);
-            let Some((holder, candidate)) = self.holder_of(&mut level, &mut seen, all) else {
+            let Some(best) = self.holder_of(&mut level, &mut seen, all) else {
                 let of_these = asked.iter().copied();
                 let of_these = of_these.filter(|one| reach[*one] == wanted);
                 let of_these: Vec<usize> = of_these.collect();
                 held.end = self.end(&of_these, &seen, wanted, traits);
                 return held;
             };
-            let (count, objects) = match holder {
-                Holder::Objects(_) => {
-                    let objects = self.needed(&candidate, &level);
-                    (objects.len(), objects)
-                }
-                Holder::Root(_) => (candidate.holders.len(), BTreeSet::new()),
-            };
-            let bytes = objects.iter().map(|one| self.objects[*one].bytes);
-            held.links.push(Link {
-                holder,
-                holds: candidate.holds.len() as u64,
-                through: self.through(&candidate, &level, &seen),
-                of: level.len() as u64,
-                count: count as u64,
-                bytes: bytes.sum(),
-                ended: self.ended(&objects),
-            });
+            let (link, objects) = self.link(&best.holder, &best.candidate, &level, &seen);
+            if held.also.is_none() && wanted == Reach::Certain {
+                held.also = self.also(&best, &objects, &level, &seen);
+            }
+            held.links.push(link);
             if objects.is_empty() {
                 let is_sure = |link: &Link| link.holds * 2 >= link.of;
                 held.end = match wanted == Reach::Stack && !held.links.iter().all(is_sure) {
@@ -172,6 +173,66 @@ impl Graph {
             level = objects;
         }
         held
+    }
+
+    /// Returns a link of a chain, and its objects.
+    fn link(
+        &self,
+        holder: &Holder,
+        candidate: &Candidate,
+        level: &BTreeSet<usize>,
+        seen: &[bool],
+    ) -> (Link, BTreeSet<usize>) {
+        let (count, objects) = match holder {
+            Holder::Objects(_) => {
+                let objects = self.needed(candidate, level);
+                (objects.len(), objects)
+            }
+            Holder::Root(_) => (candidate.holders.len(), BTreeSet::new()),
+        };
+        let bytes = objects.iter().map(|one| self.objects[*one].bytes);
+        let link = Link {
+            holder: *holder,
+            holds: candidate.holds.len() as u64,
+            through: self.through(candidate, level, seen),
+            of: level.len() as u64,
+            count: count as u64,
+            bytes: bytes.sum(),
+            ended: self.ended(&objects),
+        };
+        (link, objects)
+    }
+
+    /// Returns another container that holds what a container holds, if neither leads to the other.
+    fn also(
+        &self,
+        best: &Best,
+        objects: &BTreeSet<usize>,
+        level: &BTreeSet<usize>,
+        seen: &[bool],
+    ) -> Option<Link> {
+        let reach_without = |objects: &BTreeSet<usize>| {
+            let mut seen = seen.to_vec();
+            for object in objects {
+                seen[*object] = true;
+            }
+            self.reached(&seen)
+        };
+        let are_few = |objects: &BTreeSet<usize>| objects.len() * 4 <= level.len();
+        let all_reached = |reach: &[Reach], objects: &BTreeSet<usize>| {
+            objects.iter().all(|one| reach[*one] == Reach::Certain)
+        };
+        if objects.is_empty() || !are_few(objects) {
+            return None;
+        }
+        let reach = reach_without(objects);
+        best.others.iter().find_map(|(holder, candidate)| {
+            let (link, others) = self.link(holder, candidate, level, seen);
+            let is_another = are_few(&others)
+                && all_reached(&reach, &others)
+                && all_reached(&reach_without(&others), objects);
+            is_another.then_some(link)
+        })
     }
 
     /// Returns how many of these objects are tasks of tokio that have ended, if they are tasks: their
@@ -228,7 +289,7 @@ impl Graph {
         level: &mut BTreeSet<usize>,
         seen: &mut [bool],
         (reach, wanted, traits): (&[Reach], Reach, &dyn Fn(u32) -> Traits),
-    ) -> Option<(Holder, Candidate)> {
+    ) -> Option<Best> {
         let groups = level
             .iter()
             .map(|object| self.objects[*object].group as usize);
@@ -246,7 +307,7 @@ impl Graph {
         let best = self.best(level, seen, wanted, traits);
         if best
             .as_ref()
-            .is_some_and(|(_, best)| best.holds.len() * 2 >= level.len())
+            .is_some_and(|best| best.candidate.holds.len() * 2 >= level.len())
         {
             return best;
         }
@@ -266,7 +327,7 @@ impl Graph {
         seen: &[bool],
         wanted: Reach,
         traits: &dyn Fn(u32) -> Traits,
-    ) -> Option<(Holder, Candidate)> {
+    ) -> Option<Best> {
         let reach = self.reached(seen);
         let mut candidates: BTreeMap<Holder, Candidate> = BTreeMap::new();
         for &object in level {
@@ -296,7 +357,7 @@ impl Graph {
                 candidate.holders.insert(number);
             }
         }
-        candidates.into_iter().min_by_key(|(holder, one)| {
+        let best = candidates.iter().min_by_key(|(holder, one)| {
             let (is_weak, count) = match holder {
                 Holder::Objects(group) => (traits(*group).has_weak, one.holders.len()),
                 // A root is one thing, however many words lead from it.
@@ -305,6 +366,22 @@ impl Graph {
             // Who has a `Weak` keeps nothing, if somebody else has about as many.
             let holds = one.holds.len() * if is_weak { 1 } else { 2 };
             (one.reach, Reverse(holds), count)
+        });
+        let holder = *best?.0;
+        let candidate = candidates.remove(&holder)?;
+        // Ones that hold as good as all of it as well.
+        let may_be_another = |holder: &Holder, one: &Candidate| match holder {
+            Holder::Objects(group) => {
+                let traits = traits(*group);
+                traits.is_container && !traits.has_weak && one.holds.len() * 10 >= level.len() * 9
+            }
+            Holder::Root(_) => false,
+        };
+        candidates.retain(|holder, one| may_be_another(holder, one));
+        Some(Best {
+            holder,
+            candidate,
+            others: candidates,
         })
     }
 

@@ -457,3 +457,35 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn another_container_is_told_if_neither_leads_to_the_other() {
+    let also = |text: &str| {
+        let heap = Heap::parse(text);
+        let held = heap.held("session");
+        held.also.map(|link| match link.holder {
+            Holder::Objects(group) => (heap.groups[group as usize].clone(), link.count, link.holds),
+            Holder::Root(root) => panic!("{root:?}"),
+        })
+    };
+    let both = "
+        <state> -> vec_a0 -> session#
+        <static> -> vec_b0 -> session#
+    ";
+    assert_eq!(also(both), Some(("vec_b".to_owned(), 1, 100)));
+    // One of these is enough, as in a cache that has its entries twice.
+    assert_eq!(
+        also("<state> -> vec_a0 -> session#\nvec_a0 -> vec_b0 -> session#"),
+        None
+    );
+    // What nothing leads to keeps nothing.
+    assert_eq!(
+        also("<state> -> vec_a0 -> session#\nvec_b0 -> session#"),
+        None
+    );
+    // Half of them is not all, and a box for each is no container of many.
+    let half = "<state> -> vec_a0 -> session#\n<state> -> vec_b0 -> session1 -> other1";
+    assert_eq!(also(half), None);
+    let boxes = "<state> -> vec_a0 -> session#\n<state> -> vec_c0 -> vec_b# -> session#";
+    assert_eq!(also(boxes), None);
+}

@@ -26,6 +26,10 @@ pub struct Holders {
     pub chain: Vec<HolderLink>,
     /// What is above the last of them.
     pub end: ChainEnd,
+    /// Another container that holds the objects as well, or those that hold them: to free them, both
+    /// have to let go.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub also: Option<HolderLink>,
     /// The reference that closes the cycle, if they are one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cycle: Option<BackReference>,

@@ -315,3 +315,52 @@ fn only_a_weak_is_said_first() {
     let lines: Vec<String> = causes[0].held().iter().map(|line| line.plain()).collect();
     assert!(lines[1].starts_with("only a `Weak` keeps"), "{lines:#?}");
 }
+
+#[test]
+fn both_containers_have_to_let_go() {
+    let list = |line| HolderLink {
+        blame: Some(blame("store::open", line)),
+        ..objects("VecDeque<Arc<Session>>", 1)
+    };
+    let in_both = |line| Holders {
+        also: Some(list(line)),
+        ..in_a_map()
+    };
+    // The list grows by itself.
+    let grows = Finding {
+        rate: Rate {
+            objects: 0.0,
+            bytes: 8.0,
+        },
+        ..held(
+            "store::open_list",
+            Holders {
+                what: Some("VecDeque<Arc<Session>>".to_owned()),
+                of: 1,
+                objects: 1,
+                ..ending(
+                    vec![link(LinkKind::Static, "app::ORDER", 1)],
+                    ChainEnd::Root,
+                )
+            },
+        )
+    };
+    let grows = Finding {
+        blame: Some(blame("store::open", 15)),
+        ..grows
+    };
+    let said = |line| {
+        let report = of(vec![held("session::new", in_both(line)), grows.clone()]);
+        let causes = report.causes(&report.findings.iter().collect::<Vec<_>>());
+        let lines = causes[0].held().into_iter().map(|words| words.plain());
+        (
+            causes.len(),
+            lines.skip(1).collect::<Vec<String>>().join("; "),
+        )
+    };
+    let map = "held by a HashMap<u64, Arc<Session>>, and that by the static app::SESSIONS";
+    let also = "; also held by a VecDeque<Arc<Session>>, filled in store::open at src/store.rs:15";
+    assert_eq!(said(15), (1, format!("{map}{also}")));
+    // As parts of one cache, which is filled by one call.
+    assert_eq!(said(9), (1, map.to_owned()));
+}

@@ -156,6 +156,7 @@ pub(crate) fn in_a_map() -> Holders {
         weak: 0,
         chain: vec![map, link(LinkKind::Static, "app::SESSIONS", 1)],
         end: ChainEnd::Root,
+        also: None,
         cycle: None,
     }
 }

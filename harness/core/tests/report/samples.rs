@@ -306,7 +306,8 @@ fn any_holders() -> BoxedStrategy<Holders> {
         of: any::<u64>(),
         objects: any::<u64>(),
         weak: any::<u64>(),
-        chain: vec(link, 0..4),
+        chain: vec(link.clone(), 0..4),
+        also: option::of(link),
         end: one_of(&ends),
         cycle: option::of(drawn!(BackReference {
             from: option::of(words()),

@@ -105,6 +105,7 @@ fn the_schema_is_strict_and_described() {
                     "memory",
                     "holders",
                     "cycle",
+                    "also",
                 ]
                 .contains(&key)
                     || key == "error" && at.ends_with("$defs/growth")

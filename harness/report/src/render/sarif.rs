@@ -345,7 +345,9 @@ impl Found<'_> {
         let mut seen = BTreeSet::from([place.clone()]);
         let mut related: Vec<(Place, String)> = Vec::new();
         let holders = self.finding.and_then(|finding| finding.holders.as_ref());
-        let links = holders.iter().flat_map(|holders| &holders.chain);
+        let links = holders
+            .iter()
+            .flat_map(|holders| holders.chain.iter().chain(&holders.also));
         let holders = links.filter_map(|link| {
             let name = message::name(link.name.as_deref()?);
             let blame = link.blame.as_ref()?;

@@ -272,7 +272,7 @@ fn each_string(report: &mut Report, visit: &mut dyn FnMut(&'static str, &mut Str
         let mut blames: Vec<&mut Blame> = finding.blame.iter_mut().collect();
         if let Some(holders) = &mut finding.holders {
             holders.what.iter_mut().for_each(|name| visit("name", name));
-            for link in &mut holders.chain {
+            for link in holders.chain.iter_mut().chain(&mut holders.also) {
                 link.name.iter_mut().for_each(|name| visit("name", name));
                 blames.extend(&mut link.blame);
             }

@@ -115,7 +115,9 @@ impl Finding {
     /// Returns where what a fix changes is allocated, if a line of the reader's own is known there:
     /// where a container is filled, or where an object is made that is lost.
     pub fn held_at(&self) -> Option<&Blame> {
-        self.pivot()?.blame.filter(|blame| blame.has_line())
+        self.pivot()?
+            .blame
+            .filter(|blame| blame.own_line().is_some())
     }
 
     /// Returns who holds its objects, as one sentence without a full stop. `None` if nobody knows.
@@ -131,7 +133,9 @@ impl Finding {
         };
         let holds = |one: &Finding, own: Option<Thing<'_>>| {
             let chain = one.holders.iter().flat_map(links);
+            let also = one.holders.iter().filter_map(|one| one.also.as_ref());
             let mut things = chain
+                .chain(also)
                 .filter(|link| link.is_objects())
                 .map(HolderLink::thing);
             own.is_some_and(|own| things.any(|thing| thing.is(&own)))
@@ -217,6 +221,7 @@ impl Cause<'_> {
             ));
         }
         lines.extend(self.holder(finding, self.place().as_ref()));
+        lines.extend(self.also(holders));
         lines.extend(to_do(holders.end).map(|what| Words::default().say(what)));
         lines
     }
@@ -389,6 +394,21 @@ impl Cause<'_> {
             }
         }
         Some(words)
+    }
+
+    /// Returns another container that has to let go as well, if the reader's own code fills it, and
+    /// not where it fills that of the chain.
+    fn also(&self, holders: &Holders) -> Option<Words> {
+        let link = holders.also.as_ref()?;
+        let blame = link.blame.as_ref()?;
+        let line = blame.own_line()?;
+        let links = links(holders);
+        let of_chain = container(&links).and_then(|link| link.blame.as_ref()?.own_line());
+        if of_chain == Some(line) {
+            return None;
+        }
+        let words = self.link(Words::default().say("also held by "), link);
+        Some(words.say(", filled in ").join(blame.words()))
     }
 
     fn link(&self, words: Words, link: &HolderLink) -> Words {
