@@ -22,6 +22,7 @@ fn objects(count: u64) -> (Vec<Object>, Vec<u8>) {
         address: address(number),
         bytes: BYTES as u64,
         group: u32::try_from(number % 7).unwrap_or(0),
+        is_early: false,
     });
     let words = (0..count * BYTES as u64 / 8).map(|word| {
         let mixed = word.wrapping_mul(0x9e37_79b9_7f4a_7c15);

@@ -28,7 +28,7 @@ use crate::profile::mapped_files;
 use crate::program::Program;
 use crate::protocol::Command;
 use crate::settings::Effective;
-use crate::stopped::{RootNames, Stopped};
+use crate::stopped::{RootNames, Stopped, Words};
 
 /// How many objects of each finding are to be looked at.
 const WANTED: f64 = 500.0;
@@ -40,7 +40,7 @@ const TIME: Duration = Duration::from_secs(2);
 const FEWEST: u64 = 64;
 
 /// The most findings whose holders are looked for.
-const MOST: usize = 16;
+const MOST: usize = 64;
 
 /// The parts of the iterations of which the objects of the first are left out: they may belong to
 /// what is filled once.
@@ -240,7 +240,23 @@ impl Search<'_> {
         let ranks: Vec<u32> = ranks.collect();
         let groups = stopped.objects.iter().map(|live| ranks[live.stack]);
         let groups: Vec<u32> = groups.collect();
-        let (scan, roots) = stopped.scan(&groups, to_read)?;
+        let words = of_rank.iter().map(|kind| {
+            let is_of_harness = || {
+                let trace = traces.get(*kind);
+                trace.is_some_and(|trace| trace.frames.is_empty())
+            };
+            match &kind.contents {
+                Some(Contents::Container(name)) if name.starts_with("Box<a closure") => {
+                    Words::OfState
+                }
+                Some(contents) if contents.has_no_references() => Words::NoReferences,
+                None if is_of_harness() => Words::OfState,
+                _ => Words::Any,
+            }
+        });
+        let words: Vec<Words> = words.collect();
+        let words_of = |group: u32| words.get(group as usize).copied().unwrap_or(Words::Any);
+        let (scan, roots) = stopped.scan(&groups, &words_of, (done, to_read))?;
         // The memory of a process that has ended is empty, and all would be lost.
         if has_ended() {
             return Err("the subject ended while its memory was read".to_owned());
@@ -258,6 +274,15 @@ impl Search<'_> {
             packages: &self.place.packages(),
             sources: &sources,
         };
+        let of_rust = |group: u32| {
+            let kind = names.kind(group);
+            let leaf = kind.and_then(|kind| kind.stack.frames().last());
+            // A function of C has no path, and is no address.
+            leaf.is_none_or(|leaf| {
+                leaf.contains("::")
+                    || !leaf.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            })
+        };
         let traits = |group: u32| match names.kind(group).and_then(|kind| kind.contents.as_ref()) {
             Some(Contents::Container(name)) => {
                 let is_counted = is_counted(name);
@@ -267,19 +292,28 @@ impl Search<'_> {
                     has_weak: name.contains("Weak<"),
                 }
             }
-            _ => Traits::default(),
+            _ => Traits {
+                is_counted: of_rust(group),
+                ..Traits::default()
+            },
         };
+        let mut is_missing = false;
         for finding in findings {
             let accused = accused(finding, stopped, &groups, &of_rank, done, &graph);
             if let Some(first) = accused.first() {
                 let group = graph.objects()[*first].group;
                 let holders = names.told(&graph.held(&accused, &traits), group);
-                // Whatever points there may be on a stack that was not read.
-                let is_told = stopped.running == 0 || holders.end == ChainEnd::Root;
+                // Whatever points there may be on a stack or in memory that was not read.
+                let is_whole = stopped.running == 0 && roots.are_all;
+                let is_told = is_whole || holders.end == ChainEnd::Root;
+                is_missing |= !is_told && !roots.are_all;
                 finding.holders = is_told.then_some(holders);
             }
         }
-        Ok(())
+        match is_missing {
+            true => Err("there is too much memory to be searched".to_owned()),
+            false => Ok(()),
+        }
     }
 }
 
@@ -293,7 +327,7 @@ fn accused(
     done: u64,
     graph: &Graph,
 ) -> Vec<usize> {
-    // For each kind, its objects that are young, and all of them.
+    // For each kind, its objects that are young, all of them, and the bytes of the largest.
     let mut by_kind: Vec<(Vec<u64>, Vec<u64>, u64)> = Vec::new();
     by_kind.resize_with(kinds.len(), Default::default);
     let is_asked = {
@@ -312,15 +346,20 @@ fn accused(
         if is_asked[*group as usize] {
             let (young, all, bytes) = &mut by_kind[*group as usize];
             all.push(live.address);
-            *bytes += live.bytes;
+            *bytes = live.bytes.max(*bytes);
             if live.iteration >= done / PARTS {
                 young.push(live.address);
             }
         }
     }
-    let most = by_kind
-        .into_iter()
-        .max_by_key(|(young, all, bytes)| (young.len().min(2), young.len(), *bytes, all.len()));
+    let most = by_kind.into_iter().max_by_key(|(young, all, bytes)| {
+        // What grows by its bytes alone is a large object beside others.
+        let count = match finding.grows_by_size() {
+            true => 0,
+            false => young.len(),
+        };
+        (count, *bytes, all.len())
+    });
     let Some((young, all, _)) = most else {
         return Vec::new();
     };
@@ -385,10 +424,11 @@ impl Names<'_> {
         // The runtime has a task until it ends, whatever else points to it.
         if is_task(group, held.ended, held.asked) {
             holders.objects = held.asked;
-            // Handles of tasks, which keep them as well.
-            let has_most = |link: &&Link| link.count * 4 <= link.of && link.holds * 2 >= link.of;
-            let handles = held.links.first().filter(has_most);
-            let handles = handles.map(|link| self.link(link));
+            // A container of their handles, or of what they wait for.
+            let has_most = |link: &&Link| link.holds * 2 >= link.of;
+            let links = held.links.iter().take_while(has_most);
+            let mut links = links.map(|link| self.link(link));
+            let handles = links.find(|link| link.count * 4 <= held.asked);
             let handles = handles.filter(|link| link.kind == LinkKind::Objects);
             holders.also = handles.or(holders.also);
             holders.chain.push(HolderLink {
@@ -397,6 +437,7 @@ impl Names<'_> {
                 blame: None,
                 count: held.asked,
                 bytes: 0,
+                is_fixed: false,
                 holds: held.asked,
                 through: 0,
                 of: held.asked,
@@ -462,6 +503,7 @@ impl Names<'_> {
             blame,
             count: link.count,
             bytes: link.bytes,
+            is_fixed: link.is_fixed,
             holds: link.holds,
             through: link.through,
             of: link.of,

@@ -45,6 +45,20 @@ const ALLOCATORS: &str = "je_tsd_tls";
 /// Bytes of the C library's control block of a thread, above the thread pointer, and more.
 const CONTROL_BLOCK: u64 = 1 << 13;
 
+/// What the words of an object are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Words {
+    /// Any of them may be a reference.
+    Any,
+    /// None is: text or numbers, and room behind them that has what was there before.
+    NoReferences,
+    /// The object is the workload's own closure, if the harness has it.
+    OfState,
+}
+
+/// The bytes of an object's first two words.
+const FIRST_WORDS: u64 = 16;
+
 /// An object of the table, with the number of its stack in [`Stopped::stacks`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Live {
@@ -89,7 +103,11 @@ pub(crate) struct Stopped {
 
 /// What the roots are called, by rank.
 #[derive(Debug, Default)]
-pub(crate) struct RootNames(Vec<String>);
+pub(crate) struct RootNames {
+    names: Vec<String>,
+    /// Whether all memory was searched.
+    pub(crate) are_all: bool,
+}
 
 impl Stopped {
     /// Reads the table and the threads. `numbers` is what the subject has answered.
@@ -270,17 +288,24 @@ impl Stopped {
         }
     }
 
-    /// Reads all objects and roots. `groups` has the group of each object of the table.
+    /// Reads all objects and roots. `groups` has the group of each object of the table, and `contents`
+    /// says of a group what its objects have. So many iterations are done, and reading may take so long.
     ///
     /// # Errors
     ///
     /// If that is too much.
-    pub(crate) fn scan(&self, groups: &[u32], time: Duration) -> Result<(Scan, RootNames), String> {
+    pub(crate) fn scan(
+        &self,
+        groups: &[u32],
+        contents: &dyn Fn(u32) -> Words,
+        (done, time): (u64, Duration),
+    ) -> Result<(Scan, RootNames), String> {
         let end = Instant::now() + time;
         let objects = self.objects.iter().zip(groups).map(|(live, group)| Object {
             address: live.address,
             bytes: live.bytes,
             group: *group,
+            is_early: done > 1 && live.iteration == 0,
         });
         let mut scan = Scan::new(objects.collect());
         let sum: u64 = self.objects.iter().map(|live| live.bytes).sum();
@@ -293,16 +318,53 @@ impl Stopped {
             ));
         }
         let all = scan.objects().to_vec();
+        let state = self.state(&mut scan);
+        let mut of_state: Vec<u64> = Vec::new();
         for (number, object) in all.iter().enumerate() {
-            self.each_part(object.address, object.bytes, |at, bytes| {
-                scan.object(number, at, bytes);
-            });
+            match contents(object.group) {
+                Words::OfState if state.contains(&number) => {
+                    self.each_part(object.address, object.bytes, |_, bytes| {
+                        scan.each(bytes, |_, word| of_state.push(word));
+                    });
+                }
+                Words::Any | Words::OfState => {
+                    self.each_part(object.address, object.bytes, |at, bytes| {
+                        scan.object(number, at, bytes);
+                    });
+                }
+                Words::NoReferences => {
+                    let first = object.bytes.min(FIRST_WORDS);
+                    self.each_part(object.address, first, |at, bytes| {
+                        scan.first_words(number, at, bytes);
+                    });
+                }
+            }
             if number % 1024 == 0 && Instant::now() > end {
                 return Err(too_slow(time));
             }
         }
         let names = self.scan_roots(&mut scan, (end, time))?;
+        for word in of_state {
+            scan.word(Root::State, word);
+        }
         Ok((scan, names))
+    }
+
+    /// Returns the numbers of the objects that the stack of the workload's thread points to.
+    fn state(&self, scan: &mut Scan) -> BTreeSet<usize> {
+        let mut found = BTreeSet::new();
+        let Some(first) = self.threads.first() else {
+            return found;
+        };
+        let has = |mapping: &&Mapping| (mapping.start..mapping.end).contains(&first.stack_pointer);
+        let end = self.maps.mappings.iter().find(has).map_or(0, |one| one.end);
+        let bytes = end.saturating_sub(first.stack_pointer);
+        let mut words = Vec::new();
+        self.each_part(first.stack_pointer, bytes, |_, bytes| {
+            scan.each(bytes, |_, word| words.push(word));
+        });
+        found.extend(words.iter().filter_map(|word| scan.object_at(*word)));
+        found
     }
 
     fn scan_roots(
@@ -316,6 +378,7 @@ impl Stopped {
         let mut found: Vec<(Root, String, u64)> = Vec::new();
         let mut program = None;
         let mut last_file: Option<&Mapping> = None;
+        let mut are_all = true;
         for (mapping, file) in self.maps.mappings.iter().zip(&files) {
             if let Some(path) = mapping.file()
                 && mapping.offset == 0
@@ -336,16 +399,11 @@ impl Stopped {
             let is_bss =
                 mapping.path.is_empty() && last_file.is_some_and(|last| last.end == mapping.start);
             let is_static = mapping.file().is_some() || is_bss;
-            // What is left out here may hold anything, so nothing could be told.
-            let ahead = if is_static {
-                mapping.end - mapping.start
-            } else {
-                0
-            };
             if Instant::now() > end {
                 return Err(too_slow(time));
             }
-            if scan.bytes() + ahead > MAX_BYTES {
+            let has_room = scan.bytes() + (mapping.end - mapping.start) <= MAX_BYTES;
+            if is_static && !has_room {
                 return Err("there is too much memory to be searched".to_owned());
             }
             if is_static {
@@ -360,7 +418,10 @@ impl Stopped {
                 let program = program.and_then(|path| variables.get(path));
                 self.threads_in(scan, mapping, program, &mut found);
             } else if !self.has_objects(scan, mapping) {
-                self.mapped(scan, mapping, &mut found);
+                are_all &= has_room;
+                if has_room {
+                    self.mapped(scan, mapping, &mut found);
+                }
             }
         }
         for thread in self.threads.iter().skip(1) {
@@ -382,7 +443,7 @@ impl Stopped {
             };
             scan.word(root, word);
         }
-        Ok(RootNames(names))
+        Ok(RootNames { names, are_all })
     }
 
     /// Reads the statics in a mapping.
@@ -531,7 +592,7 @@ impl RootNames {
     pub(crate) fn name(&self, root: Root) -> Option<&str> {
         match root {
             Root::Static(rank) | Root::ThreadLocal(rank) | Root::Stack(rank) => {
-                let name = self.0.get(usize::try_from(rank).ok()?)?;
+                let name = self.names.get(usize::try_from(rank).ok()?)?;
                 (!name.is_empty()).then_some(name)
             }
             Root::State | Root::Mapped | Root::Unnamed(_) => None,

@@ -18,7 +18,7 @@ const DEPTH: usize = 12;
 ///
 /// Functions that are inlined have no type in their names in some builds, but always a module. Without
 /// debug information they are not there, and what is left of a `Vec` is a buffer that grows.
-const CONTAINERS: [(&str, &str, usize); 21] = [
+const CONTAINERS: [(&str, &str, usize); 22] = [
     ("alloc::boxed", "Box", 1),
     ("alloc::collections::binary_heap", "BinaryHeap", 1),
     ("alloc::collections::btree::map", "BTreeMap", 2),
@@ -34,6 +34,7 @@ const CONTAINERS: [(&str, &str, usize); 21] = [
     ("crossbeam_channel::flavors::list", "Block", 1),
     ("hashbrown::map", "HashMap", 2),
     ("hashbrown::raw", "RawTable", 1),
+    ("hashbrown::rustc_entry", "HashMap", 2),
     ("hashbrown::set", "HashSet", 1),
     ("smallvec", "SmallVec", 1),
     ("std::collections::hash::map", "HashMap", 2),
@@ -66,10 +67,19 @@ pub(super) fn container<'a>(
     let mut found = None;
     let mut elements: Vec<String> = Vec::new();
     for (function, arguments) in functions {
+        // A container that calls back has the value made that it will have.
+        if let Some((name, _)) = found
+            && calls_back(function)
+            && !["RawTable", "buffer"].contains(&name)
+        {
+            break;
+        }
         // The outermost one is what the program's own code calls.
         let container = CONTAINERS.iter().find(|(module, name, _)| {
             let rest = within(module, function);
-            let is_type = |segment: &str| segment.split(" as ").next() == Some(name);
+            let is_type = |segment: &str| {
+                segment.split(" as ").next() == Some(name) || segment.ends_with("VacantEntry")
+            };
             let is_of_buffer = *name == "buffer";
             rest.is_some_and(|rest| {
                 is_of_buffer || !rest.contains("::") || rest.split("::").any(is_type)
@@ -99,6 +109,9 @@ pub(super) fn container<'a>(
             }
         }
         found = Some((*name, *takes));
+        if makes_a_value(function) && !["RawTable", "buffer"].contains(name) {
+            break;
+        }
     }
     let (name, takes) = found?;
     // Functions that nothing was inlined into have no arguments in builds with line tables alone.
@@ -118,6 +131,17 @@ pub(super) fn container<'a>(
     Some(Contents::Container(cut(&name)))
 }
 
+/// Returns whether a function calls what it was given: a closure, or an iterator's.
+fn calls_back(function: &str) -> bool {
+    let of_core = function.trim_start_matches('<').strip_prefix("core::");
+    of_core.is_some_and(|rest| rest.starts_with("ops::function") || rest.starts_with("iter::"))
+}
+
+/// Returns whether a function makes a value of a type for whoever has some, as `or_default` does.
+fn makes_a_value(function: &str) -> bool {
+    matches!(function.rsplit("::").next(), Some("default" | "clone"))
+}
+
 /// Returns the name and the value of `ArcInner<T>` and its like, which have the counts beside it.
 fn counted(name: &str) -> Option<(&'static str, &str)> {
     let (inner, value) = name.strip_suffix('>')?.split_once('<')?;
@@ -135,6 +159,65 @@ pub enum Contents {
     Container(String),
     /// A task of tokio, by its future.
     Task(String),
+}
+
+impl Contents {
+    /// Returns whether no word of these objects is a reference: they are text or numbers.
+    pub fn has_no_references(&self) -> bool {
+        /// Whose storage has nothing but elements.
+        const PLAIN: [&str; 10] = [
+            "Arc",
+            "BinaryHeap",
+            "Box",
+            "HashMap",
+            "HashSet",
+            "Rc",
+            "RawTable",
+            "SmallVec",
+            "Vec",
+            "VecDeque",
+        ];
+        const NUMBERS: [&str; 20] = [
+            "bool",
+            "char",
+            "str",
+            "u8",
+            "u16",
+            "u32",
+            "u64",
+            "u128",
+            "usize",
+            "i8",
+            "i16",
+            "i32",
+            "i64",
+            "i128",
+            "isize",
+            "f32",
+            "f64",
+            "Duration",
+            "Instant",
+            "CachePadded",
+        ];
+        let Contents::Container(name) = self else {
+            return false;
+        };
+        if matches!(name.as_str(), "String" | "CString") {
+            return true;
+        }
+        let Some((outer, elements)) = name.strip_suffix('>').and_then(|name| name.split_once('<'))
+        else {
+            return false;
+        };
+        let is_number = |word: &str| {
+            let is_count = word.starts_with(|c: char| c.is_ascii_digit());
+            is_count || NUMBERS.contains(&word) || word.starts_with("Atomic") && word != "AtomicPtr"
+        };
+        let is_separator =
+            |c: char| matches!(c, '<' | '>' | '(' | ')' | '[' | ']' | ',' | ';' | ' ');
+        let mut words = elements.split(is_separator).filter(|word| !word.is_empty());
+        PLAIN.contains(&outer) && words.all(is_number)
+    }
 }
 
 /// The allocation of a task in tokio: its state, its future and its scheduler.
@@ -407,6 +490,59 @@ mod tests {
                 ],
                 Some("Block<A>"),
             ),
+            // A map that has its values made.
+            (
+                vec![
+                    (
+                        "<alloc::sync::Arc as core::default::Default>::default",
+                        Some("<app::A>"),
+                    ),
+                    (
+                        "std::collections::hash::map::Entry::or_default",
+                        Some("<u64, Arc, A>"),
+                    ),
+                ],
+                Some("Arc<A>"),
+            ),
+            (
+                vec![
+                    ("alloc::boxed::Box::new", Some("<app::A>")),
+                    ("core::iter::adapters::map::map_fold", None),
+                    ("alloc::vec::Vec::from_iter", Some("<Box, G>")),
+                ],
+                Some("Box<A>"),
+            ),
+            // And one that is copied as a whole.
+            (
+                vec![
+                    (
+                        "<hashbrown::raw::RawTable as core::clone::Clone>::clone",
+                        Some("<(u64, u8), G>"),
+                    ),
+                    (
+                        "<std::collections::hash::map::HashMap as core::clone::Clone>::clone",
+                        Some("<u64, u8, S>"),
+                    ),
+                ],
+                Some("HashMap<u64, u8>"),
+            ),
+            (
+                vec![
+                    (
+                        "alloc::boxed::Box::new_uninit_in",
+                        Some("<alloc::collections::btree::node::LeafNode<u64, app::A>>"),
+                    ),
+                    (
+                        "alloc::collections::btree::map::entry::VacantEntry::insert",
+                        Some("<u64, app::A, G>"),
+                    ),
+                    (
+                        "alloc::collections::btree::map::entry::Entry::or_default",
+                        Some("<u64, app::A, G>"),
+                    ),
+                ],
+                Some("BTreeMap<u64, A>"),
+            ),
             (vec![("alloc::alloc::exchange_malloc", None)], None),
             (vec![], None),
         ] {
@@ -414,6 +550,31 @@ mod tests {
             let expected = expected.map(|name: &str| Contents::Container(name.to_owned()));
             assert_eq!(found, expected, "{functions:?}");
         }
+    }
+
+    #[test]
+    fn text_and_numbers_have_no_references() {
+        let is = |name: &str| Contents::Container(name.to_owned()).has_no_references();
+        let plain = [
+            "String",
+            "Vec<u8>",
+            "Box<[u64; 16]>",
+            "HashMap<u64, (u8, ())>",
+            "Arc<str>",
+            "Arc<CachePadded<AtomicUsize>>",
+        ];
+        assert!(plain.into_iter().all(is));
+        let others = [
+            "Vec",
+            "Vec<String>",
+            "Vec<&u8>",
+            "Box<*mut u8>",
+            "BTreeMap<u64, u64>",
+            "Box<fn(u8)>",
+            "Arc<AtomicPtr<u8>>",
+            "HashMap<u64, u…",
+        ];
+        assert!(!others.into_iter().any(is));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::graph::{Graph, Reach};
+use super::graph::{Graph, Reach, Way, distance};
 use super::{MAX_LINKS, Object, Root, Traits};
 
 /// The share of the accused that must be unreachable for all of them to count as lost, and that a
@@ -42,6 +42,8 @@ pub struct Link {
     pub of: u64,
     /// How many objects or roots the holder is.
     pub count: u64,
+    /// Whether it is one object, which was there when the first iteration had ended.
+    pub is_fixed: bool,
     /// The bytes of these objects.
     pub bytes: u64,
     /// How many of them are tasks of tokio that have ended, by their first word.
@@ -89,7 +91,7 @@ pub enum End {
 #[derive(Debug, Default)]
 struct Candidate {
     /// How the best of them is reached.
-    reach: Option<Reach>,
+    way: Option<Way>,
     holds: BTreeSet<usize>,
     holders: BTreeSet<usize>,
 }
@@ -128,26 +130,23 @@ impl Graph {
             also: None,
             end: End::Deeper,
         };
-        let reach = self.reached(&vec![false; self.objects.len()]);
+        let reach = self.reached_at_all();
         let with = |wanted: Reach| {
-            let with = asked.iter().filter(|one| reach[**one] == wanted);
+            let with = asked.iter().filter(|one| reach[**one].reach == wanted);
             with.count() as u64
         };
-        let is_most = |count: u64| count as f64 > MOST * asked.len() as f64;
+        let is_most = |reach: &Reach| with(*reach) as f64 > MOST * asked.len() as f64;
         // What the objects are that the chain is made of. Stale words make a few of the others
-        // reachable, or a few of these unreachable.
+        // reachable, or a few of these unreachable. Where no kind is most of them, nobody can say
+        // which words are stale.
         let wanted = [Reach::Certain, Reach::Stack, Reach::Not];
-        let wanted = wanted.into_iter().find(|one| is_most(with(*one)));
-        let wanted = wanted.unwrap_or(match with(Reach::Certain) {
-            0 => Reach::Stack,
-            _ => Reach::Certain,
-        });
-        level.retain(|object| reach[*object] == wanted);
+        let wanted = wanted.into_iter().find(is_most).unwrap_or(Reach::Stack);
+        level.retain(|object| reach[*object].reach == wanted);
         while !level.is_empty() && held.links.len() < MAX_LINKS {
-            let all = (&reach[..], wanted, traits);
+            let all = (reach, wanted, traits);
             let Some(best) = self.holder_of(&mut level, &mut seen, all) else {
                 let of_these = asked.iter().copied();
-                let of_these = of_these.filter(|one| reach[*one] == wanted);
+                let of_these = of_these.filter(|one| reach[*one].reach == wanted);
                 let of_these: Vec<usize> = of_these.collect();
                 held.end = self.end(&of_these, &seen, wanted, traits);
                 return held;
@@ -197,6 +196,7 @@ impl Graph {
             through: self.through(candidate, level, seen),
             of: level.len() as u64,
             count: count as u64,
+            is_fixed: objects.len() == 1 && objects.iter().all(|one| self.objects[*one].is_early),
             bytes: bytes.sum(),
             ended: self.ended(&objects),
         };
@@ -219,8 +219,10 @@ impl Graph {
             self.reached(&seen)
         };
         let are_few = |objects: &BTreeSet<usize>| objects.len() * 4 <= level.len();
-        let all_reached = |reach: &[Reach], objects: &BTreeSet<usize>| {
-            objects.iter().all(|one| reach[*one] == Reach::Certain)
+        let all_reached = |reach: &[Way], objects: &BTreeSet<usize>| {
+            objects
+                .iter()
+                .all(|one| reach[*one].reach == Reach::Certain)
         };
         if objects.is_empty() || !are_few(objects) {
             return None;
@@ -288,7 +290,7 @@ impl Graph {
         &self,
         level: &mut BTreeSet<usize>,
         seen: &mut [bool],
-        (reach, wanted, traits): (&[Reach], Reach, &dyn Fn(u32) -> Traits),
+        (reach, wanted, traits): (&[Way], Reach, &dyn Fn(u32) -> Traits),
     ) -> Option<Best> {
         let groups = level
             .iter()
@@ -302,7 +304,7 @@ impl Graph {
         }
         let all: BTreeSet<usize> = all
             .into_iter()
-            .filter(|one| reach[*one] == wanted)
+            .filter(|one| reach[*one].reach == wanted)
             .collect();
         let best = self.best(level, seen, wanted, traits);
         if best
@@ -332,27 +334,30 @@ impl Graph {
         let mut candidates: BTreeMap<Holder, Candidate> = BTreeMap::new();
         for &object in level {
             for edge in self.references_to(object) {
-                let (holder, number, reached) = match edge.from.number() {
-                    Ok(number) if seen[number] || reach[number] > wanted => continue,
+                let (holder, number, way) = match edge.from.number() {
+                    Ok(number) if seen[number] => continue,
                     Ok(number) => {
                         let group = self.objects[number].group;
-                        (Holder::Objects(group), number, reach[number])
+                        let Way { reach, steps } = reach[number];
+                        let steps = steps.saturating_add(1);
+                        (Holder::Objects(group), number, Way { reach, steps })
                     }
                     Err(number) => {
                         let root = self.roots[number];
-                        let reached = match root.is_certain() {
+                        let reach = match root.is_certain() {
                             true => Reach::Certain,
                             false => Reach::Stack,
                         };
-                        (Holder::Root(root), number, reached)
+                        let steps = distance(root);
+                        (Holder::Root(root), number, Way { reach, steps })
                     }
                 };
-                if reached > wanted {
+                if way.reach > wanted {
                     continue;
                 }
                 let candidate = candidates.entry(holder).or_default();
-                let best = candidate.reach.get_or_insert(reached);
-                *best = reached.min(*best);
+                let best = candidate.way.get_or_insert(way);
+                *best = way.min(*best);
                 candidate.holds.insert(object);
                 candidate.holders.insert(number);
             }
@@ -365,7 +370,9 @@ impl Graph {
             };
             // Who has a `Weak` keeps nothing, if somebody else has about as many.
             let holds = one.holds.len() * if is_weak { 1 } else { 2 };
-            (one.reach, Reverse(holds), count)
+            let way = one.way.map(|way| (way.reach, way.steps));
+            let (reach, steps) = way.unzip();
+            (reach, Reverse(holds), count, steps)
         });
         let holder = *best?.0;
         let candidate = candidates.remove(&holder)?;
@@ -443,13 +450,11 @@ impl Graph {
             }
         }
         // Of those, one that can be a `Weak`, and that no container has: its elements are its own.
-        let most = back.iter().min_by_key(|((from, _, to), sources)| {
-            let can_be_weak = traits(*to).is_counted;
-            (
-                !can_be_weak,
-                traits(*from).is_container,
-                Reverse(sources.len()),
-            )
+        // Objects that nothing counts, such as the nodes of a tree in C, are lost together.
+        let can_be_weak = |((_, _, to), _): &(&(u32, u32, u32), _)| traits(*to).is_counted;
+        let back = back.iter().filter(can_be_weak);
+        let most = back.min_by_key(|((from, _, _), sources)| {
+            (traits(*from).is_container, Reverse(sources.len()))
         });
         match most {
             Some((&(from, _, to), _)) => End::Cycle {
@@ -457,7 +462,9 @@ impl Graph {
                 from,
                 to,
             },
-            None => End::Lost { of_asked: lost },
+            None => End::Lost {
+                of_asked: lost + cyclic,
+            },
         }
     }
 

@@ -1,5 +1,7 @@
 //! Which object or root points to which object.
 
+use std::sync::OnceLock;
+
 use super::{Object, Root};
 
 /// Where a reference is: in an object, or in a root.
@@ -50,6 +52,26 @@ pub struct Graph {
     /// For each object, where its references begin in `targets`; and the end.
     out_of: Vec<u32>,
     targets: Vec<u32>,
+    reached: OnceLock<Vec<Way>>,
+}
+
+/// How an object is reached from the roots, and how far it is from them: the better way is the lesser
+/// one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Way {
+    pub(super) reach: Reach,
+    /// The objects between, and what [`distance`] adds.
+    pub(super) steps: u32,
+}
+
+/// Returns how far what a root points to is from the reader's own code, in steps of objects: what the
+/// scenario has is nearest, and thread-locals are mostly a runtime's.
+pub(super) fn distance(root: Root) -> u32 {
+    match root {
+        Root::State => 0,
+        Root::Static(_) => 2,
+        _ => 3,
+    }
 }
 
 /// How an object is reached from the roots.
@@ -88,7 +110,14 @@ impl Graph {
             into,
             out_of,
             targets,
+            reached: OnceLock::new(),
         }
+    }
+
+    /// Returns how each object is reached from the roots.
+    pub(super) fn reached_at_all(&self) -> &[Way] {
+        let barred = || vec![false; self.objects.len()];
+        self.reached.get_or_init(|| self.reached(&barred()))
     }
 
     /// Returns the objects, sorted by address.
@@ -114,23 +143,45 @@ impl Graph {
 
     /// Returns how each object is reached from the roots, if no path leads through a barred one.
     /// Barred objects are reached, if something points to them that is reached.
-    pub(super) fn reached(&self, barred: &[bool]) -> Vec<Reach> {
-        let mut reached = vec![Reach::Not; self.objects.len()];
-        let mut next: Vec<usize> = Vec::new();
+    pub(super) fn reached(&self, barred: &[bool]) -> Vec<Way> {
+        let not = Way {
+            reach: Reach::Not,
+            steps: u32::MAX,
+        };
+        let mut reached = vec![not; self.objects.len()];
         for reach in [Reach::Certain, Reach::Stack] {
+            // What is so many steps away, by the number of steps.
+            let mut away: Vec<Vec<usize>> = Vec::new();
             for edge in &self.edges {
-                if let Err(root) = edge.from.number()
-                    && self.roots[root].is_certain() == (reach == Reach::Certain)
+                if let Err(number) = edge.from.number()
+                    && let root = self.roots[number]
+                    && root.is_certain() == (reach == Reach::Certain)
                 {
-                    next.push(edge.to as usize);
+                    let steps = distance(root) as usize;
+                    away.resize_with(away.len().max(steps + 1), Vec::new);
+                    away[steps].push(edge.to as usize);
                 }
             }
-            while let Some(object) = next.pop() {
-                if reached[object] == Reach::Not {
-                    reached[object] = reach;
+            let mut steps = 0;
+            while steps < away.len() {
+                let mut next = Vec::new();
+                for object in std::mem::take(&mut away[steps]) {
+                    if reached[object].reach != Reach::Not {
+                        continue;
+                    }
+                    reached[object] = Way {
+                        reach,
+                        steps: u32::try_from(steps).unwrap_or(u32::MAX),
+                    };
                     if !barred[object] {
                         next.extend(self.out_of(object));
                     }
+                }
+                steps += 1;
+                match away.get_mut(steps) {
+                    Some(away) => away.append(&mut next),
+                    None if next.is_empty() => {}
+                    None => away.push(next),
                 }
             }
         }

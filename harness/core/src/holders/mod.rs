@@ -36,12 +36,14 @@ pub struct Object {
     /// The group that it belongs to: the rank of the stack that allocated it. Ranks must come from
     /// an order of names, because they decide where nothing else does.
     pub group: u32,
+    /// Whether it was there when the first iteration had ended.
+    pub is_early: bool,
 }
 
 /// What the caller knows of the objects of a group, by their type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traits {
-    /// They are allocations of an `Arc` or `Rc`.
+    /// They are allocations of an `Arc` or `Rc`, or may be.
     pub is_counted: bool,
     /// They are made of elements of one type: a map, a list, a buffer.
     pub is_container: bool,

@@ -90,19 +90,29 @@ impl Scan {
         &self.objects
     }
 
+    /// Returns the number of the object that an address is in.
+    pub fn object_at(&self, address: u64) -> Option<usize> {
+        self.find(address).map(|number| number as usize)
+    }
+
     /// Returns the bytes that were read so far.
     pub fn bytes(&self) -> u64 {
         self.read
     }
 
-    /// Reads a part of an object, from `offset` on. The part must begin at a word.
-    pub fn object(&mut self, number: usize, offset: u64, bytes: &[u8]) {
+    /// Reads the first two words of an object alone, if `offset` is 0: they are no references.
+    pub fn first_words(&mut self, number: usize, offset: u64, bytes: &[u8]) {
         if offset == 0
             && let Some(first) = self.first_words.get_mut(number)
         {
             let mut words = words(bytes);
             *first = [words.next().unwrap_or(0), words.next().unwrap_or(0)];
         }
+    }
+
+    /// Reads a part of an object, from `offset` on. The part must begin at a word.
+    pub fn object(&mut self, number: usize, offset: u64, bytes: &[u8]) {
+        self.first_words(number, offset, bytes);
         self.read += bytes.len() as u64;
         let (low, span) = (self.low, self.span);
         let (words, _) = bytes.as_chunks::<8>();

@@ -53,6 +53,10 @@ pub struct HolderLink {
     pub count: u64,
     /// The bytes of these.
     pub bytes: u64,
+    /// Whether it was there when the first iteration had ended, as a buffer of a fixed size. What grows is
+    /// allocated anew.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_fixed: bool,
     /// How many objects of the level below it holds itself.
     pub holds: u64,
     /// How many more of them these lead to, as in a list of which only the first is held.

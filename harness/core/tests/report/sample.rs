@@ -136,6 +136,7 @@ pub(crate) fn link(kind: LinkKind, name: &str, count: u64) -> HolderLink {
         blame: None,
         count,
         bytes: 0,
+        is_fixed: false,
         holds: 100,
         through: 0,
         of: 100,

@@ -289,6 +289,7 @@ fn any_holders() -> BoxedStrategy<Holders> {
         blame: option::of(any_blame()),
         count: any::<u64>(),
         bytes: any::<u64>(),
+        is_fixed: any::<bool>(),
         holds: any::<u64>(),
         through: any::<u64>(),
         of: any::<u64>(),

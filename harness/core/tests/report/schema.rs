@@ -106,6 +106,7 @@ fn the_schema_is_strict_and_described() {
                     "holders",
                     "cycle",
                     "also",
+                    "is_fixed",
                 ]
                 .contains(&key)
                     || key == "error" && at.ends_with("$defs/growth")

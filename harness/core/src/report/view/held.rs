@@ -24,6 +24,8 @@ const NODES: [&str; 3] = ["BTreeMap", "BTreeSet", "LinkedList"];
 struct Thing<'a> {
     name: &'a str,
     blame: Option<&'a Blame>,
+    /// Whether it was there before, and does not grow: where it is made, nothing is put into it.
+    is_fixed: bool,
 }
 
 impl Thing<'_> {
@@ -66,6 +68,7 @@ impl HolderLink {
         Thing {
             name: self.name.as_deref().unwrap_or_default(),
             blame: self.blame.as_ref(),
+            is_fixed: self.is_fixed,
         }
     }
 
@@ -85,39 +88,20 @@ impl HolderLink {
     }
 }
 
-/// Returns the links of a chain but for the box that the workload's own closure is in, which is
-/// what the scenario has set up.
-fn links(holders: &Holders) -> Vec<&HolderLink> {
-    let is_workload = |link: &HolderLink, next: Option<&HolderLink>| {
-        let is_closure = match &link.name {
-            Some(name) => name.starts_with("Box<a closure"),
-            // Without debug information, it is known that no function but the harness's has made it.
-            None => link.blame.as_ref().is_some_and(|blame| blame.at.is_none()),
-        };
-        is_closure && link.count == 1 && next.is_some_and(|next| next.kind == LinkKind::State)
-    };
-    let chain = holders.chain.iter().enumerate();
-    chain
-        .filter(|(number, link)| !is_workload(link, holders.chain.get(number + 1)))
-        .map(|(_, link)| link)
-        .collect()
-}
-
 /// Returns the link that most depends on: a container, or the objects nearest to those that are
 /// held. `None` if only the first of a list is held.
-fn container<'a>(links: &[&'a HolderLink]) -> Option<&'a HolderLink> {
+fn container(links: &[HolderLink]) -> Option<&HolderLink> {
     let mut objects = links.iter().filter(|link| link.is_holder());
     let container = objects.clone().find(|link| link.is_container());
-    container.or_else(|| objects.next()).copied()
+    container.or_else(|| objects.next())
 }
 
 impl Finding {
     /// Returns where what a fix changes is allocated, if a line of the reader's own is known there:
     /// where a container is filled, or where an object is made that is lost.
     pub fn held_at(&self) -> Option<&Blame> {
-        self.pivot()?
-            .blame
-            .filter(|blame| blame.own_line().is_some())
+        let pivot = self.pivot().filter(|pivot| !pivot.is_fixed)?;
+        pivot.blame.filter(|blame| blame.own_line().is_some())
     }
 
     /// Returns who holds its objects, as one sentence without a full stop. `None` if nobody knows.
@@ -132,7 +116,7 @@ impl Finding {
             return false;
         };
         let holds = |one: &Finding, own: Option<Thing<'_>>| {
-            let chain = one.holders.iter().flat_map(links);
+            let chain = one.holders.iter().flat_map(|one| &one.chain);
             let also = one.holders.iter().filter_map(|one| one.also.as_ref());
             let mut things = chain
                 .chain(also)
@@ -143,10 +127,15 @@ impl Finding {
         pivot.is(&others) || holds(self, other.own()) || holds(other, self.own())
     }
 
+    /// Returns whether its growth is larger objects, and not more of them.
+    pub fn grows_by_size(&self) -> bool {
+        self.rate.objects < MOVES && self.rate.bytes > 0.0
+    }
+
     /// Returns whether its objects are containers that grow: they are allocated anew, and no more of
     /// them stay.
     fn is_container(&self, holders: &Holders) -> bool {
-        holders.of == 1 || self.rate.objects < MOVES
+        holders.of == 1 || self.grows_by_size()
     }
 
     /// Returns whether it is known that its objects and those of another finding are put into
@@ -155,7 +144,7 @@ impl Finding {
         fn filled(one: &Finding) -> Option<&Blame> {
             let holders = one.holders.as_ref()?;
             let is_held = matches!(holders.end, ChainEnd::Root | ChainEnd::Deeper);
-            container(&links(holders))
+            container(&holders.chain)
                 .filter(|_| is_held)?
                 .blame
                 .as_ref()
@@ -169,6 +158,7 @@ impl Finding {
         Some(Thing {
             name: self.holders.as_ref()?.what.as_deref().unwrap_or_default(),
             blame: self.blame.as_ref(),
+            is_fixed: false,
         })
     }
 
@@ -177,7 +167,7 @@ impl Finding {
     fn pivot(&self) -> Option<Thing<'_>> {
         let holders = self.holders.as_ref()?;
         let own = self.own()?;
-        let links = links(holders);
+        let links = &holders.chain;
         let last = links.last();
         let mut objects = links.iter().filter(|link| link.is_objects());
         Some(match holders.end {
@@ -187,7 +177,7 @@ impl Finding {
                 // A task that has many of the objects works with them. As many tasks as objects
                 // are what grows.
                 let is_tasks = last.kind == LinkKind::Tasks && last.count > holders.objects / 4;
-                match container(&links) {
+                match container(links) {
                     _ if is_tasks && last.blame.is_some() => last.thing(),
                     _ if is_tasks => own,
                     container => container.map_or(own, HolderLink::thing),
@@ -251,7 +241,7 @@ impl Cause<'_> {
             ChainEnd::Unsure => Some(said("perhaps nothing")),
             ChainEnd::Deeper => Some(said("more")),
         };
-        let above = links(holders).into_iter().rev().map(|link| Node {
+        let above = holders.chain.iter().rev().map(|link| Node {
             what: self.link(Words::default(), link),
             bytes: link.bytes,
             place: link.blame.as_ref().map(Blame::words),
@@ -268,12 +258,18 @@ impl Cause<'_> {
         end.into_iter().chain(above).chain([objects]).collect()
     }
 
-    /// Returns the finding with the longest chain, which names most of what is together; of equal
-    /// ones, that of the largest group.
+    /// Returns the finding with the longest chain, which names most of what is together, but none that
+    /// is a small part of the growth; of equal ones, that of the largest group.
     fn known(&self) -> Option<(&Finding, &Holders)> {
         let known = self.findings.iter();
         let known = known.filter_map(|one| Some((*one, one.holders.as_ref()?)));
-        known.max_by_key(|(_, holders)| (links(holders).len(), holders.of))
+        let known: Vec<(&Finding, &Holders)> = known.collect();
+        let most = known.iter().map(|(one, _)| one.rate.bytes);
+        let most = most.fold(0.0, f64::max);
+        let large = known
+            .into_iter()
+            .filter(|(one, _)| one.rate.bytes * 4.0 >= most);
+        large.max_by_key(|(_, holders)| (holders.chain.len(), holders.of))
     }
 
     /// Returns where its objects are allocated, if the place is where they are held.
@@ -321,7 +317,7 @@ impl Cause<'_> {
             },
             ChainEnd::Deeper => chain.map(|words| words.say(", and so on")),
             ChainEnd::Lost => {
-                let what = "no live object, static, thread-local or stack";
+                let what = "no other live object, static, thread-local or stack";
                 Some(match chain {
                     None => said(format!("lost: {what} points to {}", of(holders))),
                     Some(words) => words.say(format!(", which are lost: {what} points to them")),
@@ -355,16 +351,16 @@ impl Cause<'_> {
     /// Returns `held by 768 Arc<Session>, those by a HashMap<u64, Arc<Session>>, and that by the
     /// static app::SESSIONS`.
     fn chain(&self, holders: &Holders, place: Option<&Words>) -> Option<Words> {
-        let links = links(holders);
-        let container = container(&links);
+        let links = &holders.chain;
+        let container = container(links);
         let last = links.len().checked_sub(1)?;
         let is_container = |link: &HolderLink| container.is_some_and(|one| std::ptr::eq(one, link));
         // What has no name is between others.
         let shown = links.iter().enumerate().filter(|(number, link)| {
             !link.is_objects() || link.name.is_some() || is_container(link) || *number == last
         });
-        let shown: Vec<&HolderLink> = shown.map(|(_, link)| *link).collect();
-        let mut words = held_by(links.first()?);
+        let shown: Vec<&HolderLink> = shown.map(|(_, link)| link).collect();
+        let (mut words, others) = held_by(links.first()?);
         for (number, link) in shown.iter().enumerate() {
             if let Some(below) = number.checked_sub(1).map(|below| shown[below]) {
                 let and = if number + 1 == shown.len() {
@@ -385,7 +381,9 @@ impl Cause<'_> {
                     None => words,
                 };
             } else if place != Some(&blame.words()) {
-                let is_filled = link.count == 1 && link.name.as_deref().is_some_and(has_elements);
+                let is_filled = link.count == 1
+                    && !link.is_fixed
+                    && link.name.as_deref().is_some_and(has_elements);
                 let made = if is_filled { "filled" } else { "made" };
                 words = words
                     .say(format!(" ({made} in "))
@@ -393,7 +391,7 @@ impl Cause<'_> {
                     .say(")");
             }
         }
-        Some(words)
+        Some(others.into_iter().fold(words, Words::say))
     }
 
     /// Returns another container that has to let go as well, if the reader's own code fills it, and
@@ -402,13 +400,14 @@ impl Cause<'_> {
         let link = holders.also.as_ref()?;
         let blame = link.blame.as_ref()?;
         let line = blame.own_line()?;
-        let links = links(holders);
-        let of_chain = container(&links).and_then(|link| link.blame.as_ref()?.own_line());
+        let links = &holders.chain;
+        let of_chain = container(links).and_then(|link| link.blame.as_ref()?.own_line());
         if of_chain == Some(line) {
             return None;
         }
         let words = self.link(Words::default().say("also held by "), link);
-        Some(words.say(", filled in ").join(blame.words()))
+        let made = if link.is_fixed { "made" } else { "filled" };
+        Some(words.say(format!(", {made} in ")).join(blame.words()))
     }
 
     fn link(&self, words: Words, link: &HolderLink) -> Words {
@@ -475,19 +474,22 @@ fn of(holders: &Holders) -> String {
     }
 }
 
-/// Says how many of the objects the first holder holds.
-fn held_by(first: &HolderLink) -> Words {
+/// Says how many of the objects the first holder holds, and what is said of the others behind the
+/// chain.
+fn held_by(first: &HolderLink) -> (Words, Option<&'static str>) {
     let (holds, of) = (first.holds, first.of);
     let is_nearly_all = |objects: u64| objects >= of / 10 * 9;
-    Words::default().say(match is_nearly_all(holds.saturating_add(first.through)) {
-        _ if is_nearly_all(holds) => "held by ".to_owned(),
-        true => format!(
-            "{} of {} are held by themselves, and the others by ",
-            count(of.saturating_sub(holds)),
-            count(of)
-        ),
-        false => format!("{} of {} are held by ", count(holds), count(of)),
-    })
+    if is_nearly_all(holds) {
+        return (Words::default().say("held by "), None);
+    }
+    let is = if holds == 1 { "is" } else { "are" };
+    let words = format!("{} of {} {is} held by ", count(holds), count(of));
+    let others = is_nearly_all(holds.saturating_add(first.through));
+    let others = others.then_some(match holds {
+        1 => "; through it, the others",
+        _ => "; through these, the others",
+    });
+    (Words::default().say(words), others)
 }
 
 /// Returns whether a type is made of elements that are put into it.

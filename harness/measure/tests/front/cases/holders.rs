@@ -16,8 +16,6 @@ fn written(holders: &Holders) -> String {
         LinkKind::State => "state".to_owned(),
         kind => format!("{kind:?} {}", name(&link.name)),
     });
-    // The box of the workload's own closure is not said.
-    let links = links.filter(|link| !link.starts_with("Box<a closure of new"));
     let end = match (holders.end, &holders.cycle) {
         (ChainEnd::Root, _) => String::new(),
         (end, Some(back)) => format!(" {end:?} {} to {}", name(&back.from), name(&back.to)),
@@ -104,7 +102,7 @@ pub(super) fn what_holds_each_kind_of_growth_is_named() {
         ),
         (
             "a_list_of_c",
-            "are held by themselves",
+            "through it, the others",
             "Box<Node> < Static front::program::holders::listed::LAST",
         ),
         ("a_text_of_c", "lost", "? Lost"),
