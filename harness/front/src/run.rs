@@ -121,7 +121,16 @@ fn within_80_columns(line: &str) -> String {
         }
     }
     let ends = lines.iter().map(|line| line.trim_end_matches([';', ' ']));
-    ends.collect::<Vec<_>>().join("\n")
+    ends.map(broken_at_a_space).collect::<Vec<_>>().join("\n")
+}
+
+/// Breaks a line of more than 80 characters at a space.
+fn broken_at_a_space(line: &str) -> String {
+    let end = line.char_indices().nth(80).map(|(at, _)| at);
+    match end.and_then(|end| line[..end].rfind(' ')) {
+        Some(at) => format!("{}\n    {}", &line[..at], &line[at + 1..]),
+        None => line.to_owned(),
+    }
 }
 
 /// Returns whether a variable has the value `unusual`. Unset and empty count as usual.

@@ -151,6 +151,8 @@ impl Ground {
             .current_dir(&self.dir)
             .env("LEAKY", leaky)
             .env("PLIMSOLL_BUDGET", "60s")
+            // An emulator has memory of its own.
+            .env("PLIMSOLL_OUTSIDE", "1GiB")
             // Each leak is of whole objects per iteration, so that few are enough.
             .env("PLIMSOLL_MAX_ITERATIONS", "2000")
             .stdin(Stdio::null())

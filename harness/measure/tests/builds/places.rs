@@ -236,6 +236,8 @@ fn measured(
         .envs(settings.iter().cloned())
         .env("CARGO_MANIFEST_DIR", dir)
         .env("PLIMSOLL_BUDGET", "60s")
+        // An emulator has memory of its own.
+        .env("PLIMSOLL_OUTSIDE", "1GiB")
         .env("PLIMSOLL_MAX_ITERATIONS", "2000")
         .stdin(Stdio::null())
         .output()

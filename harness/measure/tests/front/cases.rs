@@ -278,6 +278,9 @@ fn a_full_buffer_passes_and_is_quiet() {
     assert!(!run.text.contains("iterations"), "{}", run.text);
     let said = "bounded: 16,384 iterations, nothing grows would have seen 1 object per 1,000";
     project.passes("bounded", "VERBOSE=1", said);
+    // Too long for one line.
+    let said = "or 1 MiB per iteration outside the allocator";
+    project.passes("bounded", "VERBOSE=1 OUTSIDE=1MiB", said);
     let said = "bounded, explained: `threads`\n gained in the last octave: 0 (at least 5)";
     let report = project.passes("bounded", "EXPLAIN=threads", said);
     assert_eq!(ended(&report), (Within, LadderEnd::Settled));

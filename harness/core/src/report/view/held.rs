@@ -124,7 +124,15 @@ impl Finding {
                 .map(HolderLink::thing);
             own.is_some_and(|own| things.any(|thing| thing.is(&own)))
         };
-        pivot.is(&others) || holds(self, other.own()) || holds(other, self.own())
+        let also = |one: &Finding, pivot: &Thing<'_>| {
+            let also = one.holders.iter().find_map(|one| one.also.as_ref());
+            also.is_some_and(|also| also.thing().is(pivot))
+        };
+        pivot.is(&others)
+            || holds(self, other.own())
+            || holds(other, self.own())
+            || also(self, &others)
+            || also(other, &pivot)
     }
 
     /// Returns whether its growth is larger objects, and not more of them.
