@@ -288,12 +288,13 @@ impl Search<'_> {
                 let is_counted = is_counted(name);
                 Traits {
                     is_counted,
+                    may_be_counted: false,
                     is_container: !is_counted && !name.starts_with("Box"),
                     has_weak: name.contains("Weak<"),
                 }
             }
             _ => Traits {
-                is_counted: of_rust(group),
+                may_be_counted: of_rust(group),
                 ..Traits::default()
             },
         };

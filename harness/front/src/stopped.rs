@@ -23,6 +23,9 @@ const MAX_BYTES: u64 = 1 << 30;
 /// mostly empty.
 const MAX_MAPPED: u64 = 64 << 20;
 
+/// The most bytes of all these mappings.
+const MAX_ALL_MAPPED: u64 = 256 << 20;
+
 /// The bytes of the blocks in which jemalloc maps memory for itself (`HUGEPAGE`).
 const BLOCK: u64 = 1 << 21;
 
@@ -378,7 +381,7 @@ impl Stopped {
         let mut found: Vec<(Root, String, u64)> = Vec::new();
         let mut program = None;
         let mut last_file: Option<&Mapping> = None;
-        let mut are_all = true;
+        let (mut are_all, mut mapped) = (true, 0);
         for (mapping, file) in self.maps.mappings.iter().zip(&files) {
             if let Some(path) = mapping.file()
                 && mapping.offset == 0
@@ -402,7 +405,8 @@ impl Stopped {
             if Instant::now() > end {
                 return Err(too_slow(time));
             }
-            let has_room = scan.bytes() + (mapping.end - mapping.start) <= MAX_BYTES;
+            let bytes = mapping.end - mapping.start;
+            let has_room = scan.bytes() + bytes <= MAX_BYTES;
             if is_static && !has_room {
                 return Err("there is too much memory to be searched".to_owned());
             }
@@ -418,8 +422,10 @@ impl Stopped {
                 let program = program.and_then(|path| variables.get(path));
                 self.threads_in(scan, mapping, program, &mut found);
             } else if !self.has_objects(scan, mapping) {
+                let has_room = has_room && mapped + bytes <= MAX_ALL_MAPPED;
                 are_all &= has_room;
                 if has_room {
+                    mapped += bytes;
                     self.mapped(scan, mapping, &mut found);
                 }
             }

@@ -94,6 +94,8 @@ struct Candidate {
     way: Option<Way>,
     holds: BTreeSet<usize>,
     holders: BTreeSet<usize>,
+    /// Others of the group that hold some, and that nothing but the level leads to.
+    inside: BTreeSet<usize>,
 }
 
 /// Who holds most of a level.
@@ -101,7 +103,7 @@ struct Candidate {
 struct Best {
     holder: Holder,
     candidate: Candidate,
-    /// Containers that hold as good as all of it as well.
+    /// Containers that hold as good as all of it as well, or most of what that does not.
     others: BTreeMap<Holder, Candidate>,
 }
 
@@ -352,16 +354,18 @@ impl Graph {
                         (Holder::Root(root), number, Way { reach, steps })
                     }
                 };
+                let candidate = candidates.entry(holder).or_default();
                 if way.reach > wanted {
+                    candidate.inside.insert(number);
                     continue;
                 }
-                let candidate = candidates.entry(holder).or_default();
                 let best = candidate.way.get_or_insert(way);
                 *best = way.min(*best);
                 candidate.holds.insert(object);
                 candidate.holders.insert(number);
             }
         }
+        candidates.retain(|_, one| !one.holders.is_empty());
         let best = candidates.iter().min_by_key(|(holder, one)| {
             let (is_weak, count) = match holder {
                 Holder::Objects(group) => (traits(*group).has_weak, one.holders.len()),
@@ -372,15 +376,22 @@ impl Graph {
             let holds = one.holds.len() * if is_weak { 1 } else { 2 };
             let way = one.way.map(|way| (way.reach, way.steps));
             let (reach, steps) = way.unzip();
-            (reach, Reverse(holds), count, steps)
+            // If most of a group is part of the level, words that are left over lead to the rest.
+            let is_inside = one.inside.len() > one.holders.len();
+            (reach, is_inside, Reverse(holds), count, steps)
         });
         let holder = *best?.0;
         let candidate = candidates.remove(&holder)?;
-        // Ones that hold as good as all of it as well.
+        // Ones that hold as good as all of it as well, or most of what this one does not.
+        let rest = level.difference(&candidate.holds);
+        let rest: BTreeSet<usize> = rest.copied().collect();
         let may_be_another = |holder: &Holder, one: &Candidate| match holder {
             Holder::Objects(group) => {
                 let traits = traits(*group);
-                traits.is_container && !traits.has_weak && one.holds.len() * 10 >= level.len() * 9
+                let of_rest = one.holds.intersection(&rest).count();
+                let has_all = one.holds.len() * 10 >= level.len() * 9;
+                let has_rest = rest.len() * 10 >= level.len() && of_rest * 2 >= rest.len();
+                traits.is_container && !traits.has_weak && (has_all || has_rest)
             }
             Holder::Root(_) => false,
         };
@@ -451,7 +462,10 @@ impl Graph {
         }
         // Of those, one that can be a `Weak`, and that no container has: its elements are its own.
         // Objects that nothing counts, such as the nodes of a tree in C, are lost together.
-        let can_be_weak = |((_, _, to), _): &(&(u32, u32, u32), _)| traits(*to).is_counted;
+        let can_be_weak = |((from, _, to), _): &(&(u32, u32, u32), _)| {
+            let traits = traits(*to);
+            traits.is_counted || traits.may_be_counted && from != to
+        };
         let back = back.iter().filter(can_be_weak);
         let most = back.min_by_key(|((from, _, _), sources)| {
             (traits(*from).is_container, Reverse(sources.len()))

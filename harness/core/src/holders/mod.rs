@@ -43,8 +43,10 @@ pub struct Object {
 /// What the caller knows of the objects of a group, by their type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traits {
-    /// They are allocations of an `Arc` or `Rc`, or may be.
+    /// They are allocations of an `Arc` or `Rc`.
     pub is_counted: bool,
+    /// Nobody knows whether they are.
+    pub may_be_counted: bool,
     /// They are made of elements of one type: a map, a list, a buffer.
     pub is_container: bool,
     /// They have a `Weak`, which keeps no value.

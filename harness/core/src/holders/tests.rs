@@ -107,6 +107,7 @@ impl Heap {
         let name = &self.groups[group as usize];
         Traits {
             is_counted: name.starts_with("rc"),
+            may_be_counted: name.starts_with("any"),
             is_container: name.starts_with("vec"),
             has_weak: name.ends_with("_weak"),
         }
@@ -193,6 +194,25 @@ fn chains() {
             "rc# -> rc#",
             "rc",
             "cycle 100 by rc to rc",
+        ),
+        (
+            "objects of which nobody knows whether they are counted",
+            "any# -> rest#\n rest# -> any#",
+            "any",
+            "100 of 100 by 100 rest, cycle 100 by rest to any",
+        ),
+        (
+            "the same, and they point to themselves",
+            "any# -> any#",
+            "any",
+            "lost 100",
+        ),
+        (
+            "a list whose entries have tasks, and old words that lead to a few of these",
+            "<state> -> head -> entry0\n entry# -> entry#+1\n entry# -> task#\n task# -> entry#\n \
+             <state> -> queue -> task1\n queue -> task2",
+            "entry",
+            "1 of 100 by 1 head, 1 of 1 by State, root",
         ),
         (
             "objects that nothing counts, and that point to themselves",
@@ -489,7 +509,11 @@ fn another_container_is_told_if_neither_leads_to_the_other() {
         also("<state> -> vec_a0 -> session#\nvec_b0 -> session#"),
         None
     );
-    // Half of them is not all, and a box for each is no container of many.
+    // The others are in another one.
+    let half = "<state> -> vec_a0 -> session1\n<state> -> vec_b0 -> session2\nvec_a0 -> session3\nvec_a0 -> \
+                session4\nvec_a0 -> session5";
+    assert_eq!(also(half), Some(("vec_b".to_owned(), 1, 1)));
+    // One of them is not all, and a box for each is no container of many.
     let half = "<state> -> vec_a0 -> session#\n<state> -> vec_b0 -> session1 -> other1";
     assert_eq!(also(half), None);
     let boxes = "<state> -> vec_a0 -> session#\n<state> -> vec_c0 -> vec_b# -> session#";

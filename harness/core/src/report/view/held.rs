@@ -100,8 +100,20 @@ impl Finding {
     /// Returns where what a fix changes is allocated, if a line of the reader's own is known there:
     /// where a container is filled, or where an object is made that is lost.
     pub fn held_at(&self) -> Option<&Blame> {
-        let pivot = self.pivot().filter(|pivot| !pivot.is_fixed)?;
-        pivot.blame.filter(|blame| blame.own_line().is_some())
+        let pivot = self.pivot()?;
+        let blame = match pivot.is_fixed {
+            // What it holds is put into it where that is made.
+            true => {
+                let chain = &self.holders.as_ref()?.chain;
+                let is_pivot = |link: &HolderLink| link.thing().is(&pivot);
+                match chain.iter().position(is_pivot)?.checked_sub(1) {
+                    Some(below) => chain[below].blame.as_ref(),
+                    None => self.blame.as_ref(),
+                }
+            }
+            false => pivot.blame,
+        };
+        blame.filter(|blame| blame.own_line().is_some())
     }
 
     /// Returns who holds its objects, as one sentence without a full stop. `None` if nobody knows.
@@ -381,14 +393,15 @@ impl Cause<'_> {
             }
             words = self.link(words, link);
             let Some(blame) = &link.blame else { continue };
-            if !is_container(link) {
+            let is_shown = place == Some(&blame.words());
+            if !is_container(link) || is_shown {
                 // What has no type is told by the function that allocates it, as all of C's.
                 let function = blame.at.as_ref().filter(|_| link.name.is_none());
                 words = match function {
                     Some(at) => words.say(" of ").quote(&at.function),
                     None => words,
                 };
-            } else if place != Some(&blame.words()) {
+            } else {
                 let is_filled = link.count == 1
                     && !link.is_fixed
                     && link.name.as_deref().is_some_and(has_elements);
@@ -413,7 +426,11 @@ impl Cause<'_> {
         if of_chain == Some(line) {
             return None;
         }
-        let words = self.link(Words::default().say("also held by "), link);
+        let held = match link.holds >= link.of / 10 * 9 {
+            true => "also held by ".to_owned(),
+            false => format!("{} of {} are held by ", count(link.holds), count(link.of)),
+        };
+        let words = self.link(Words::default().say(held), link);
         let made = if link.is_fixed { "made" } else { "filled" };
         Some(words.say(format!(", {made} in ")).join(blame.words()))
     }
