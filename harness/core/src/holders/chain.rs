@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::graph::{Graph, Reach, Way, distance};
+use super::graph::{Edge, Graph, Reach, Way, distance};
 use super::{MAX_LINKS, Object, Root, Traits};
 
 /// The share of the accused that must be unreachable for all of them to count as lost, and that a
@@ -195,7 +195,7 @@ impl Graph {
         let link = Link {
             holder: *holder,
             holds: candidate.holds.len() as u64,
-            through: self.through(candidate, level, seen),
+            through: self.through(holder, candidate, level, seen),
             of: level.len() as u64,
             count: count as u64,
             is_fixed: objects.len() == 1 && objects.iter().all(|one| self.objects[*one].is_early),
@@ -271,10 +271,27 @@ impl Graph {
         held.into_keys().collect()
     }
 
-    /// Returns how many objects of a level those that are held lead to.
-    fn through(&self, candidate: &Candidate, level: &BTreeSet<usize>, seen: &[bool]) -> u64 {
-        let mut next: Vec<usize> = candidate.holds.iter().copied().collect();
-        let mut reached = candidate.holds.clone();
+    /// Returns how many objects of a level those that are held lead to, as the first of a list does. The
+    /// first may be of the level's groups alone.
+    fn through(
+        &self,
+        holder: &Holder,
+        candidate: &Candidate,
+        level: &BTreeSet<usize>,
+        seen: &[bool],
+    ) -> u64 {
+        if candidate.holds.len() == level.len() {
+            return 0;
+        }
+        let is_root = matches!(holder, Holder::Root(_));
+        let is_of_these = |edge: &&Edge| match edge.from.number() {
+            Ok(number) => !is_root && candidate.holders.contains(&number),
+            Err(number) => is_root && candidate.holders.contains(&number),
+        };
+        let held = self.edges().iter().filter(is_of_these);
+        let held = held.map(|edge| edge.to as usize).filter(|to| seen[*to]);
+        let mut next: Vec<usize> = held.collect();
+        let mut reached: BTreeSet<usize> = next.iter().copied().collect();
         while let Some(object) = next.pop() {
             let new = self.out_of(object).filter(|to| seen[*to]);
             next.extend(new.filter(|to| reached.insert(*to)));

@@ -120,6 +120,11 @@ impl Graph {
         self.reached.get_or_init(|| self.reached(&barred()))
     }
 
+    /// Returns all references.
+    pub(super) fn edges(&self) -> &[Edge] {
+        &self.edges
+    }
+
     /// Returns the objects, sorted by address.
     pub fn objects(&self) -> &[Object] {
         &self.objects
