@@ -1,6 +1,7 @@
 //! Who holds what grows, in words.
 
 use plimsoll_core::Rate;
+use plimsoll_core::blame::Blame;
 use plimsoll_core::holders::{BackReference, ChainEnd, HolderLink, Holders, LinkKind};
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::{Finding, Report};
@@ -318,13 +319,24 @@ fn only_a_weak_is_said_first() {
 
 #[test]
 fn both_containers_have_to_let_go() {
-    let list = |line| HolderLink {
-        blame: Some(blame("store::open", line)),
-        ..objects("VecDeque<Arc<Session>>", 1)
+    let cached = |line| {
+        let caller = blame("store::open", line).at;
+        Blame {
+            caller,
+            ..blame("cache::Cache::insert", 300)
+        }
     };
-    let in_both = |line| Holders {
-        also: Some(list(line)),
-        ..in_a_map()
+    let in_both = |of_map: Blame, of_list: Blame| {
+        let mut holders = in_a_map();
+        holders.chain[0].blame = Some(of_map);
+        let list = objects("VecDeque<Arc<Session>>", 1);
+        Holders {
+            also: Some(HolderLink {
+                blame: Some(of_list),
+                ..list
+            }),
+            ..holders
+        }
     };
     // The list grows by itself.
     let grows = Finding {
@@ -345,12 +357,15 @@ fn both_containers_have_to_let_go() {
             },
         )
     };
-    let grows = Finding {
-        blame: Some(blame("store::open", 15)),
-        ..grows
-    };
-    let said = |line| {
-        let report = of(vec![held("session::new", in_both(line)), grows.clone()]);
+    let said = |of_map: Blame, of_list: Blame| {
+        let growing = Finding {
+            blame: Some(of_list.clone()),
+            ..grows.clone()
+        };
+        let report = of(vec![
+            held("session::new", in_both(of_map, of_list)),
+            growing,
+        ]);
         let causes = report.causes(&report.findings.iter().collect::<Vec<_>>());
         let lines = causes[0].held().into_iter().map(|words| words.plain());
         (
@@ -360,7 +375,8 @@ fn both_containers_have_to_let_go() {
     };
     let map = "held by a HashMap<u64, Arc<Session>>, and that by the static app::SESSIONS";
     let also = "; also held by a VecDeque<Arc<Session>>, filled in store::open at src/store.rs:15";
-    assert_eq!(said(15), (1, format!("{map}{also}")));
+    let filled = |line| blame("store::open", line);
+    assert_eq!(said(filled(9), filled(15)), (1, format!("{map}{also}")));
     // As parts of one cache, which is filled by one call.
-    assert_eq!(said(9), (1, map.to_owned()));
+    assert_eq!(said(cached(9), cached(9)), (1, map.to_owned()));
 }

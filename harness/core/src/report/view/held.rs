@@ -415,15 +415,15 @@ impl Cause<'_> {
         Some(others.into_iter().fold(words, Words::say))
     }
 
-    /// Returns another container that has to let go as well, if the reader's own code fills it, and
-    /// not where it fills that of the chain.
+    /// Returns another container that has to let go as well, if the reader's own code fills it.
     fn also(&self, holders: &Holders) -> Option<Words> {
         let link = holders.also.as_ref()?;
         let blame = link.blame.as_ref()?;
         let line = blame.own_line()?;
         let links = &holders.chain;
         let of_chain = container(links).and_then(|link| link.blame.as_ref()?.own_line());
-        if of_chain == Some(line) {
+        // Two that one call of a dependency fills are parts of one of its own.
+        if of_chain == Some(line) && blame.caller.is_some() {
             return None;
         }
         let held = match link.holds >= link.of / 10 * 9 {
