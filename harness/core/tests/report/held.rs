@@ -380,3 +380,14 @@ fn both_containers_have_to_let_go() {
     // As parts of one cache, which is filled by one call.
     assert_eq!(said(cached(9), cached(9)), (1, map.to_owned()));
 }
+
+#[test]
+fn what_nothing_holds_is_no_cache_that_fills() {
+    let fills = |end| {
+        let chain = in_a_map().chain;
+        let report = of(vec![held("session::new", ending(chain, end))]);
+        report.may_be_filling(&[&report.findings[0]]).is_some()
+    };
+    assert!(fills(ChainEnd::Root) && fills(ChainEnd::Deeper) && fills(ChainEnd::Unsure));
+    assert!(!fills(ChainEnd::Lost) && !fills(ChainEnd::Cycle));
+}

@@ -3,6 +3,7 @@
 
 use crate::finding::{Finding, Subject};
 use crate::growth::Unit;
+use crate::holders::{ChainEnd, LinkKind};
 use crate::judge::COARSEST_THRESHOLD;
 use crate::rate::to_f64;
 use crate::report::units::{count, duration, plural, size};
@@ -161,11 +162,17 @@ impl Report {
     /// like this.
     pub fn may_be_filling(&self, growing: &[&Finding]) -> Option<String> {
         let mut growing = growing.iter().copied();
-        let may_fill = |one: &&Finding| one.is_heap() && is_steady(one) && one.clock.is_none();
-        let cache = growing.find(may_fill)?;
-        let level = cache.levels.last().copied().unwrap_or_default();
+        // A cache is held.
+        let is_held = |one: &Finding| {
+            let end = one.holders.as_ref().map(|holders| holders.end);
+            !matches!(end, Some(ChainEnd::Lost | ChainEnd::Cycle))
+        };
+        let may_fill =
+            |one: &&Finding| one.is_heap() && is_steady(one) && one.clock.is_none() && is_held(one);
+        let cached = growing.find(may_fill)?;
+        let level = cached.levels.last().copied().unwrap_or_default();
         // A table in which many objects are kept grows in steps, by few objects.
-        let of_more_than = match cache.rate.objects > 0.0 && cache.law == Law::Linear {
+        let of_more_than = match cached.rate.objects > 0.0 && cached.law == Law::Linear {
             _ if level.bytes == 0 => String::new(),
             true => format!(
                 " of more than {}",
@@ -180,7 +187,7 @@ impl Report {
             LadderEnd::Memory => Some("raise `memory-limit`"),
             _ => None,
         };
-        let times = self.octaves_to_tell(cache).map(|octaves| 1_u64 << octaves);
+        let times = self.octaves_to_tell(cached).map(|octaves| 1_u64 << octaves);
         let raise = raise.map(|raise| match times {
             Some(times) => {
                 let many = self.per.many();
@@ -190,7 +197,7 @@ impl Report {
         });
         // What hardly grows is a table inside of some library.
         let smaller = self
-            .in_service(&[cache])
+            .in_service(&[cached])
             .filter(|_| self.per.is_iteration())
             .map(|_| "make it smaller in the scenario");
         let smaller = smaller.map(str::to_owned);
@@ -198,9 +205,12 @@ impl Report {
         (!advice.is_empty()).then(|| {
             let advice = advice.join(", or ");
             let cache = format!("a cache{of_more_than} looks like this too: {advice}");
+            let holders = cached.holders.as_ref();
+            let last = holders.and_then(|holders| holders.chain.last());
+            let is_of_state = last.is_none_or(|last| last.kind == LinkKind::State);
             match self.run.benchmark {
-                None => cache,
-                Some(_) => format!("{ON_PURPOSE}; {cache}"),
+                Some(_) if is_of_state => format!("{ON_PURPOSE}; {cache}"),
+                _ => cache,
             }
         })
     }
