@@ -13,8 +13,8 @@ const MAX: usize = 80;
 /// How deep types are shown within each other. What is deeper would be cut.
 const DEPTH: usize = 12;
 
-/// Types of the standard library that allocate, and a few of other crates: the module and the name, what people call it, and
-/// how many arguments say what is in it.
+/// Types of the standard library that allocate, and a few of other crates: the module and the name, what people call
+/// it, and how many arguments say what is in it.
 ///
 /// Functions that are inlined have no type in their names in some builds, but always a module. Without
 /// debug information they are not there, and what is left of a `Vec` is a buffer that grows.
@@ -43,6 +43,9 @@ const CONTAINERS: [(&str, &str, usize); 22] = [
     ("tokio::sync::mpsc::block", "Block", 1),
 ];
 
+/// Those that are parts of others.
+const PARTS: [&str; 2] = ["RawTable", "buffer"];
+
 /// Returns whether a function is one of these modules'.
 pub(super) fn is_of_container(function: &str) -> bool {
     CONTAINERS
@@ -70,7 +73,7 @@ pub(super) fn container<'a>(
         // A container that calls back has the value made that it will have.
         if let Some((name, _)) = found
             && calls_back(function)
-            && !["RawTable", "buffer"].contains(&name)
+            && !PARTS.contains(&name)
         {
             break;
         }
@@ -109,7 +112,7 @@ pub(super) fn container<'a>(
             }
         }
         found = Some((*name, *takes));
-        if makes_a_value(function) && !["RawTable", "buffer"].contains(name) {
+        if makes_a_value(function) && !PARTS.contains(name) {
             break;
         }
     }
