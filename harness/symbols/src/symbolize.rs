@@ -161,8 +161,8 @@ impl<'a> Source<'a> {
 
 /// What is known of all files together.
 struct Files<'a> {
-    /// The path of the first executable file, or of the first file if none is known to be
-    /// executable.
+    /// The path of the file that the caller has opened, else of the first executable file, else of
+    /// the first file. An emulator's own file can be the first executable one.
     program: Option<&'a Path>,
     /// The addresses at which the first page of each file is mapped, by the file's path.
     first_pages: HashMap<&'a Path, Vec<u64>>,
@@ -172,7 +172,8 @@ struct Files<'a> {
 impl<'a> Files<'a> {
     fn new(mappings: &'a [MappedFile], options: &'a Options) -> Self {
         let files = || mappings.iter().filter(|file| file.special().is_none());
-        let program = files().find(|file| file.executable);
+        let program = files().find(|file| file.open.is_some());
+        let program = program.or_else(|| files().find(|file| file.executable));
         let program = program.or_else(|| files().next());
         let mut first_pages = HashMap::<&Path, Vec<u64>>::new();
         for mapping in mappings.iter().filter(|mapping| mapping.file_offset == 0) {
