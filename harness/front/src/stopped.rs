@@ -320,15 +320,23 @@ impl Stopped {
                 mebibytes(MAX_BYTES)
             ));
         }
-        let all = scan.objects().to_vec();
-        let state = self.state(&mut scan);
-        let mut of_state: Vec<u64> = Vec::new();
-        for (number, object) in all.iter().enumerate() {
+        let (names, found) = self.scan_roots(&mut scan, sum, (end, time))?;
+        let of_state = found.iter().filter(|(root, _)| *root == Root::State);
+        let of_state = of_state.filter_map(|(_, word)| scan.object_at(*word));
+        let of_state: BTreeSet<usize> = of_state.collect();
+        for (root, word) in found {
+            scan.word(root, word);
+        }
+        for (number, object) in scan.objects().to_vec().iter().enumerate() {
             match contents(object.group) {
-                Words::OfState if state.contains(&number) => {
+                Words::OfState if of_state.contains(&number) => {
+                    let mut words = Vec::new();
                     self.each_part(object.address, object.bytes, |_, bytes| {
-                        scan.each(bytes, |_, word| of_state.push(word));
+                        scan.each(bytes, |_, word| words.push(word));
                     });
+                    for word in words {
+                        scan.word(Root::State, word);
+                    }
                 }
                 Words::Any | Words::OfState => {
                     self.each_part(object.address, object.bytes, |at, bytes| {
@@ -346,35 +354,16 @@ impl Stopped {
                 return Err(too_slow(time));
             }
         }
-        let names = self.scan_roots(&mut scan, (end, time))?;
-        for word in of_state {
-            scan.word(Root::State, word);
-        }
         Ok((scan, names))
     }
 
-    /// Returns the numbers of the objects that the stack of the workload's thread points to.
-    fn state(&self, scan: &mut Scan) -> BTreeSet<usize> {
-        let mut found = BTreeSet::new();
-        let Some(first) = self.threads.first() else {
-            return found;
-        };
-        let has = |mapping: &&Mapping| (mapping.start..mapping.end).contains(&first.stack_pointer);
-        let end = self.maps.mappings.iter().find(has).map_or(0, |one| one.end);
-        let bytes = end.saturating_sub(first.stack_pointer);
-        let mut words = Vec::new();
-        self.each_part(first.stack_pointer, bytes, |_, bytes| {
-            scan.each(bytes, |_, word| words.push(word));
-        });
-        found.extend(words.iter().filter_map(|word| scan.object_at(*word)));
-        found
-    }
-
+    /// Returns the words of roots that are addresses in objects. So many bytes will be read of objects.
     fn scan_roots(
         &self,
         scan: &mut Scan,
+        of_objects: u64,
         (end, time): (Instant, Duration),
-    ) -> Result<RootNames, String> {
+    ) -> Result<(RootNames, Vec<(Root, u64)>), String> {
         let files = mapped_files(&self.maps);
         let mut variables: SmallMap<&str, Variables> = SmallMap::default();
         // Every word that is found, with the name of what it belongs to.
@@ -406,7 +395,7 @@ impl Stopped {
                 return Err(too_slow(time));
             }
             let bytes = mapping.end - mapping.start;
-            let has_room = scan.bytes() + bytes <= MAX_BYTES;
+            let has_room = of_objects + scan.bytes() + bytes <= MAX_BYTES;
             if is_static && !has_room {
                 return Err("there is too much memory to be searched".to_owned());
             }
@@ -437,7 +426,7 @@ impl Stopped {
         }
         let names: BTreeSet<String> = found.iter().map(|(_, name, _)| name.clone()).collect();
         let names: Vec<String> = names.into_iter().collect();
-        for (root, name, word) in found {
+        let found = found.into_iter().map(|(root, name, word)| {
             let rank = names.binary_search(&name).unwrap_or(0);
             let rank = u32::try_from(rank).unwrap_or(u32::MAX);
             let root = match root {
@@ -447,9 +436,10 @@ impl Stopped {
                 Root::Unnamed(_) => Root::Unnamed(rank),
                 other => other,
             };
-            scan.word(root, word);
-        }
-        Ok(RootNames { names, are_all })
+            (root, word)
+        });
+        let found = found.collect();
+        Ok((RootNames { names, are_all }, found))
     }
 
     /// Reads the statics in a mapping.
