@@ -136,6 +136,7 @@ impl Search<'_> {
     ) -> Result<u64, String> {
         let plan = Plan {
             keeps_stacks: false,
+            parts_memory: true,
             ..Plan::EXACT
         };
         let setup = (plan, self.settings.unwinder);

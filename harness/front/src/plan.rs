@@ -17,6 +17,9 @@ pub(crate) struct Plan {
     /// next one. This is a third of the cost of exact profiling. But a profile that keeps
     /// stacks also keeps threads that have ended.
     pub(crate) keeps_stacks: bool,
+    /// Whether no mapping has memory of both the allocator and the program. The kernel joins
+    /// mappings that lie beside each other, if they are alike.
+    pub(crate) parts_memory: bool,
     /// What earlier attempts showed about other plans.
     pub(crate) known: Known,
 }
@@ -51,6 +54,7 @@ impl Plan {
     pub(crate) const EXACT: Plan = Plan {
         lg_interval: 0,
         keeps_stacks: true,
+        parts_memory: false,
         known: Known::Nothing,
     };
 
@@ -81,6 +85,7 @@ impl Plan {
         Plan {
             lg_interval,
             keeps_stacks: false,
+            parts_memory: false,
             known: Known::Nothing,
         }
     }

@@ -98,6 +98,14 @@ impl<'a> Subject<'a> {
         fs::write(&output, "")?;
         let appended = || OpenOptions::new().append(true).open(&output);
         let mut configuration = format!("{PROFILING},{}", plan.options());
+        if plan.parts_memory {
+            // Mappings with other flags are not joined. jemalloc sets none if the system has the
+            // same mode for all memory.
+            let modes = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
+            let is_never = modes.is_ok_and(|modes| modes.contains("[never]"));
+            let mode = if is_never { "always" } else { "never" };
+            configuration.push_str(&format!(",thp:{mode}"));
+        }
         if let Some(more) = std::env::var_os("PLIMSOLL_MALLOC_CONF") {
             configuration.push(',');
             configuration.push_str(&more.to_string_lossy());

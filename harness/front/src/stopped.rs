@@ -15,16 +15,20 @@ use plimsoll_core::{Avma, SmallMap};
 use plimsoll_symbols::Variables;
 
 use crate::profile::mapped_files;
+use crate::sys;
 
 /// The most bytes that are read of objects and roots.
 const MAX_BYTES: u64 = 1 << 30;
 
-/// The most bytes of one mapping of the program's own that is read. Larger ones are reserved, and
-/// mostly empty.
-const MAX_MAPPED: u64 = 64 << 20;
+/// The most bytes that are read of the program's own mappings.
+const MAX_MAPPED: u64 = 256 << 20;
 
-/// The most bytes of all these mappings.
-const MAX_ALL_MAPPED: u64 = 256 << 20;
+/// The most bytes of one of these mappings. It takes seconds to ask which pages of larger ones are
+/// in use.
+const MAX_RESERVED: u64 = 64 << 30;
+
+/// In `/proc/PID/pagemap`, set for a page that is in memory or in the swap file.
+const IN_USE: u64 = 0b11 << 62;
 
 /// The bytes of the blocks in which jemalloc maps memory for itself (`HUGEPAGE`).
 const BLOCK: u64 = 1 << 21;
@@ -85,6 +89,8 @@ struct Thread {
 #[derive(Debug)]
 pub(crate) struct Stopped {
     memory: File,
+    /// Which of its pages are in use, if that can be asked.
+    pages: Option<File>,
     pub(crate) maps: Maps,
     pub(crate) objects: Vec<Live>,
     pub(crate) stacks: Vec<Vec<Avma>>,
@@ -151,6 +157,7 @@ impl Stopped {
         read.map_err(|error| format!("its mappings cannot be read: {error}"))?;
         let mut stopped = Stopped {
             memory,
+            pages: File::open(format!("/proc/{process}/pagemap")).ok(),
             maps: Maps::parse(&maps),
             objects: Vec::new(),
             stacks: Vec::new(),
@@ -370,7 +377,7 @@ impl Stopped {
         let mut found: Vec<(Root, String, u64)> = Vec::new();
         let mut program = None;
         let mut last_file: Option<&Mapping> = None;
-        let (mut are_all, mut mapped) = (true, 0);
+        let (mut are_all, mut mapped) = (true, 0_u64);
         for (mapping, file) in self.maps.mappings.iter().zip(&files) {
             if let Some(path) = mapping.file()
                 && mapping.offset == 0
@@ -380,17 +387,17 @@ impl Stopped {
                 }
                 program = program.or(Some(path));
             }
-            if mapping.file().is_some() {
+            let is_private = !mapping.permissions.shared;
+            if mapping.file().is_some() && is_private {
                 last_file = Some(mapping);
             }
-            let is_writable = mapping.permissions.read && mapping.permissions.write;
-            if !is_writable || mapping.permissions.shared {
+            if !mapping.permissions.read || !mapping.permissions.write {
                 continue;
             }
             // `.bss` follows the file's last mapping.
             let is_bss =
                 mapping.path.is_empty() && last_file.is_some_and(|last| last.end == mapping.start);
-            let is_static = mapping.file().is_some() || is_bss;
+            let is_static = is_private && (mapping.file().is_some() || is_bss);
             if Instant::now() > end {
                 return Err(too_slow(time));
             }
@@ -411,12 +418,11 @@ impl Stopped {
                 let program = program.and_then(|path| variables.get(path));
                 self.threads_in(scan, mapping, program, &mut found);
             } else if !self.has_objects(scan, mapping) {
-                let has_room = has_room && mapped + bytes <= MAX_ALL_MAPPED;
-                are_all &= has_room;
-                if has_room {
-                    mapped += bytes;
-                    self.mapped(scan, mapping, &mut found);
-                }
+                let room = MAX_BYTES.saturating_sub(of_objects + scan.bytes());
+                let room = room.min(MAX_MAPPED.saturating_sub(mapped));
+                let read = self.mapped(scan, mapping, (room, end), &mut found);
+                are_all &= read.is_some();
+                mapped += read.unwrap_or(0);
             }
         }
         for thread in self.threads.iter().skip(1) {
@@ -482,21 +488,36 @@ impl Stopped {
     /// It may also be the allocator's own, which has the address of every object. For an object, it
     /// has in the next word the bytes of its pages (`edata_t` of jemalloc's edata.h), and it maps such
     /// memory in blocks. A block that has some of these words is left out.
-    fn mapped(&self, scan: &mut Scan, mapping: &Mapping, found: &mut Vec<(Root, String, u64)>) {
-        if mapping.end - mapping.start > MAX_MAPPED {
-            return;
+    ///
+    /// Returns how many bytes were read. `None` if there is no room for all of it, or no time.
+    fn mapped(
+        &self,
+        scan: &mut Scan,
+        mapping: &Mapping,
+        (room, end): (u64, Instant),
+        found: &mut Vec<(Root, String, u64)>,
+    ) -> Option<u64> {
+        if mapping.end - mapping.start > MAX_RESERVED {
+            return None;
         }
+        let mut read = 0;
         let mut start = mapping.start;
         while start < mapping.end {
-            let end = (start + 1).next_multiple_of(BLOCK).min(mapping.end);
+            let next = (start + 1).next_multiple_of(BLOCK).min(mapping.end);
             let mut words: Vec<(u64, u64)> = Vec::new();
-            self.each_part(start, end - start, |_, bytes| {
-                scan.each(bytes, |offset, value| {
-                    let next = usize::try_from(offset + 8).unwrap_or(usize::MAX);
-                    let next = bytes.get(next..).and_then(|bytes| bytes.first_chunk());
-                    words.push((value, next.map_or(0, |next| u64::from_ne_bytes(*next))));
+            for pages in self.in_use(start..next) {
+                read += pages.end - pages.start;
+                if read > room || Instant::now() > end {
+                    return None;
+                }
+                self.each_part(pages.start, pages.end - pages.start, |_, bytes| {
+                    scan.each(bytes, |offset, value| {
+                        let next = usize::try_from(offset + 8).unwrap_or(usize::MAX);
+                        let next = bytes.get(next..).and_then(|bytes| bytes.first_chunk());
+                        words.push((value, next.map_or(0, |next| u64::from_ne_bytes(*next))));
+                    });
                 });
-            });
+            }
             let objects = scan.objects();
             let is_of_allocator = |(address, next): &&(u64, u64)| {
                 let object = objects.binary_search_by_key(address, |object| object.address);
@@ -511,8 +532,34 @@ impl Stopped {
                 let words = words.into_iter().map(|(value, _)| value);
                 found.extend(words.map(|value| (Root::Mapped, String::new(), value)));
             }
-            start = end;
+            start = next;
         }
+        Some(read)
+    }
+
+    /// Returns the pages of some memory that are in use, as ranges; all of it, if that is unknown.
+    fn in_use(&self, memory: Range<u64>) -> Vec<Range<u64>> {
+        let page = sys::page_size().max(1);
+        let count = (memory.end - memory.start).div_ceil(page);
+        let mut entries = vec![0; usize::try_from(count * 8).unwrap_or(0)];
+        let read = self.pages.as_ref().map(|pages| {
+            let read = pages.read_at(&mut entries, memory.start / page * 8);
+            read.is_ok_and(|read| read == entries.len())
+        });
+        if read != Some(true) {
+            return vec![memory];
+        }
+        let starts = (memory.start..memory.end).step_by(usize::try_from(page).unwrap_or(1));
+        let pages = entries.as_chunks::<8>().0.iter().zip(starts);
+        let pages = pages.filter(|(entry, _)| u64::from_ne_bytes(**entry) & IN_USE != 0);
+        let mut ranges: Vec<Range<u64>> = Vec::new();
+        for (_, start) in pages {
+            match ranges.last_mut() {
+                Some(last) if last.end == start => last.end += page,
+                _ => ranges.push(start..start + page),
+            }
+        }
+        ranges
     }
 
     /// Reads the stacks and the thread-locals of the threads that have theirs in a mapping.

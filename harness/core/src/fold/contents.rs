@@ -129,6 +129,7 @@ pub(super) fn container<'a>(
         ("Box", [inner]) if let Some((counted, value)) = counted(inner) => {
             format!("{counted}<{value}>")
         }
+        ("Box", [inner]) if let Some(tree) = tree_of(inner) => tree,
         (_, some) => format!("{name}<{}>", some.join(", ")),
     };
     Some(Contents::Container(cut(&name)))
@@ -153,6 +154,17 @@ fn counted(name: &str) -> Option<(&'static str, &str)> {
         "RcInner" | "RcBox" => Some(("Rc", value)),
         _ => None,
     }
+}
+
+/// Returns the tree that a node is of. Where a map's own functions are inlined, its nodes are boxes.
+fn tree_of(node: &str) -> Option<String> {
+    let node = node.strip_suffix('>')?;
+    let elements = node.strip_prefix("LeafNode<");
+    let elements = elements.or_else(|| node.strip_prefix("InternalNode<"))?;
+    Some(match parts(elements).as_slice() {
+        [key, "SetValZST"] => format!("BTreeSet<{key}>"),
+        _ => format!("BTreeMap<{elements}>"),
+    })
 }
 
 /// What the objects of a stack are.
@@ -545,6 +557,23 @@ mod tests {
                     ),
                 ],
                 Some("BTreeMap<u64, A>"),
+            ),
+            (
+                vec![(
+                    "alloc::boxed::Box::new_uninit_in",
+                    Some("<alloc::collections::btree::node::LeafNode<u64, app::A>, G>"),
+                )],
+                Some("BTreeMap<u64, A>"),
+            ),
+            (
+                vec![(
+                    "alloc::boxed::Box::new_uninit_in",
+                    Some(
+                        "<alloc::collections::btree::node::InternalNode<u64, \
+                         alloc::collections::btree::set_val::SetValZST>, G>",
+                    ),
+                )],
+                Some("BTreeSet<u64>"),
             ),
             (vec![("alloc::alloc::exchange_malloc", None)], None),
             (vec![], None),

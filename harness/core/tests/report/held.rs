@@ -109,6 +109,34 @@ fn every_end_has_its_words() {
         ),
         (
             ending(
+                vec![
+                    objects("Vec<u8>", 90),
+                    objects("BTreeMap<u64, u8>", 20),
+                    objects("BTreeMap<u64, u8>", 4),
+                    objects("Arc<Registry>", 1),
+                    link(LinkKind::Static, "app::ALL", 1),
+                ],
+                ChainEnd::Root,
+            ),
+            "held by 90 Vec<u8>, those by 20 nodes of BTreeMap<u64, u8>, those by an Arc<Registry>, and \
+             that by the static app::ALL",
+        ),
+        (
+            ending(
+                vec![
+                    objects("Vec<u8>", 90),
+                    objects("HashMap<u64, Vec<u8>>", 2),
+                    objects("Box<Tenant>", 2),
+                    objects("HashMap<u64, Box<Tenant>>", 1),
+                    link(LinkKind::Static, "app::ALL", 1),
+                ],
+                ChainEnd::Root,
+            ),
+            "held by 90 Vec<u8>, those by 2 HashMap<u64, Vec<u8>>, and those, through 2 more, by the \
+             static app::ALL",
+        ),
+        (
+            ending(
                 vec![link(LinkKind::EndedTasks, "a future of serve", 100)],
                 ChainEnd::Deeper,
             ),

@@ -323,18 +323,11 @@ impl Cause<'_> {
         let said = |text: String| Words::default().say(text);
         let chain = self.chain(holders, shown);
         match holders.end {
-            ChainEnd::Root => match (&holders.what, holders.of) {
-                (what @ Some(_), 1) if finding.is_container(holders) => Some(
-                    name(Words::default(), what.as_deref())
-                        .say(", ")
-                        .join(chain?),
-                ),
-                (Some(what), of) if finding.is_container(holders) => {
-                    let words = Words::default().say(format!("{} ", count(of)));
-                    Some(words.quote(what).say(", ").join(chain?))
-                }
-                _ => chain,
-            },
+            ChainEnd::Root if holders.what.is_some() && finding.is_container(holders) => {
+                let words = things(Words::default(), holders.of, holders.what.as_deref());
+                Some(words.say(", ").join(chain?))
+            }
+            ChainEnd::Root => chain,
             ChainEnd::Deeper => chain.map(|words| words.say(", and so on")),
             ChainEnd::Lost => {
                 let what = "no other live object, static, thread-local or stack";
@@ -375,21 +368,35 @@ impl Cause<'_> {
         let container = container(links);
         let last = links.len().checked_sub(1)?;
         let is_container = |link: &HolderLink| container.is_some_and(|one| std::ptr::eq(one, link));
-        // What has no name is between others.
+        // What has no name is between others, and a tree may have several levels of nodes.
+        let is_same_tree = |number: usize| {
+            let below = number.checked_sub(1).map(|below| &links[below].name);
+            let name = links[number].name.as_ref();
+            name.is_some_and(|name| is_made_of_nodes(name) && below == Some(&links[number].name))
+        };
         let shown = links.iter().enumerate().filter(|(number, link)| {
-            !link.is_objects() || link.name.is_some() || is_container(link) || *number == last
+            let is_named = link.name.is_some() && !is_same_tree(*number);
+            !link.is_objects() || is_named || is_container(link) || *number == last
         });
-        let shown: Vec<&HolderLink> = shown.map(|(_, link)| link).collect();
+        let mut shown: Vec<&HolderLink> = shown.map(|(_, link)| link).collect();
+        // What is above the container is only counted, if it is much.
+        let first = shown.iter().position(|link| is_container(link));
+        let first = first.map_or(1, |container| container + 1).max(2);
+        let between = (shown.len() - 1).saturating_sub(first);
+        if between > 1 {
+            shown.drain(first..first + between);
+        }
         let (mut words, others) = held_by(links.first()?);
         for (number, link) in shown.iter().enumerate() {
             if let Some(below) = number.checked_sub(1).map(|below| shown[below]) {
-                let and = if number + 1 == shown.len() {
-                    ", and "
-                } else {
-                    ", "
-                };
+                let is_last = number + 1 == shown.len();
+                let and = if is_last { ", and " } else { ", " };
                 let those = if below.count > 1 { "those" } else { "that" };
-                words = words.say(format!("{and}{those} by "));
+                let through = match is_last && between > 1 {
+                    true => format!(", through {} more,", count(between as u64)),
+                    false => String::new(),
+                };
+                words = words.say(format!("{and}{those}{through} by "));
             }
             words = self.link(words, link);
             let Some(blame) = &link.blame else { continue };
@@ -441,17 +448,8 @@ impl Cause<'_> {
             Some(name) => words.say(format!("{what} ")).quote(name),
             None => words.say(without.to_owned()),
         };
-        let many = |words: Words| words.say(format!("{} ", count(link.count)));
         match link.kind {
-            LinkKind::Objects => match (link.count, &link.name) {
-                (1, name) => self::name(words, name.as_deref()),
-                (_, Some(name)) if name == "buffer" => many(words).say("buffers"),
-                (_, Some(name)) if NODES.iter().any(|of| name.starts_with(of)) => {
-                    many(words).say("nodes of ").quote(name)
-                }
-                (_, Some(name)) => many(words).quote(name),
-                (_, None) => many(words).say("objects"),
-            },
+            LinkKind::Objects => things(words, link.count, link.name.as_deref()),
             LinkKind::Tasks | LinkKind::EndedTasks => {
                 let not = if link.kind == LinkKind::Tasks {
                     "not "
@@ -460,7 +458,7 @@ impl Cause<'_> {
                 };
                 let words = match link.count {
                     1 => words.say(format!("a task that has {not}ended")),
-                    _ => many(words).say(format!("tasks that have {not}ended")),
+                    many => words.say(format!("{} tasks that have {not}ended", count(many))),
                 };
                 match &link.name {
                     Some(name) => words.say(" (").quote(name).say(")"),
@@ -520,6 +518,24 @@ fn held_by(first: &HolderLink) -> (Words, Option<&'static str>) {
 /// Returns whether a type is made of elements that are put into it.
 fn has_elements(name: &str) -> bool {
     !["Arc", "Rc", "Box"].iter().any(|one| name.starts_with(one))
+}
+
+/// Adds how many things of a type these are.
+fn things(words: Words, number: u64, name: Option<&str>) -> Words {
+    if number == 1 {
+        return self::name(words, name);
+    }
+    let words = words.say(format!("{} ", count(number)));
+    match name {
+        Some("buffer") => words.say("buffers"),
+        Some(name) if is_made_of_nodes(name) => words.say("nodes of ").quote(name),
+        Some(name) => words.quote(name),
+        None => words.say("objects"),
+    }
+}
+
+fn is_made_of_nodes(name: &str) -> bool {
+    NODES.iter().any(|of| name.starts_with(of))
 }
 
 /// Adds the name of a type with its article.

@@ -101,6 +101,11 @@ pub(super) fn what_holds_each_kind_of_growth_is_named() {
             "Box<[u64; 5]> < Mapped ?",
         ),
         (
+            "shared_memory",
+            "held by memory outside the allocator",
+            "Box<[u64; 5]> < Mapped ?",
+        ),
+        (
             "a_list_of_c",
             "through it, the others",
             "Box<Node> < Static front::program::holders::listed::LAST",

@@ -119,32 +119,22 @@ fn listed(_: u64) {
     *LAST.0.borrow_mut() = node;
 }
 
-/// Memory that the program maps itself has the only pointers.
-fn mapped() -> Scenario {
-    Scenario::new("memory_of_its_own", || {
-        const BYTES: usize = 1 << 20;
+/// Memory that the program maps itself has the only pointers: few of many pages that are reserved,
+/// beside memory of the allocator that is mapped in the same way.
+fn mapped(name: &'static str, sharing: i32) -> Scenario {
+    Scenario::new(name, move || {
+        const BYTES: usize = 1 << 30;
+        const WORDS: usize = 1 << 17;
+        let beside: Vec<Vec<u8>> = (0..4).map(|_| vec![1; 8 << 20]).collect();
+        let kind = sharing | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         let access = libc::PROT_READ | libc::PROT_WRITE;
-        let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        // Between two that nobody may use, so that no other memory is joined to it.
         // SAFETY: mmap(2) without a wished address places the mapping where nothing else is.
-        let around = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                BYTES + 8192,
-                libc::PROT_NONE,
-                kind,
-                -1,
-                0,
-            )
-        };
-        assert_ne!(around, libc::MAP_FAILED);
-        // SAFETY: it is inside of what was just mapped.
-        let place = unsafe { around.byte_add(4096) };
-        // SAFETY: as above.
-        assert_eq!(unsafe { libc::mprotect(place, BYTES, access) }, 0);
+        let place = unsafe { libc::mmap(std::ptr::null_mut(), BYTES, access, kind, -1, 0) };
+        assert_ne!(place, libc::MAP_FAILED);
         let place = place.cast::<*mut [u64; 5]>().addr();
         move |i: u64| {
-            let index = usize::try_from(i).expect("a number") % (BYTES / 8);
+            black_box(&beside);
+            let index = usize::try_from(i).expect("a number") % WORDS;
             let place = (place + index * 8) as *mut *mut [u64; 5];
             // SAFETY: it is one of the words of the mapping.
             unsafe { place.write(Box::into_raw(Box::new([i; 5]))) };
@@ -305,6 +295,7 @@ pub(super) fn all() -> Vec<Scenario> {
                 index.extend(all.last().map(|last| (i, Rc::downgrade(last))));
             }
         }),
-        mapped(),
+        mapped("memory_of_its_own", libc::MAP_PRIVATE),
+        mapped("shared_memory", libc::MAP_SHARED),
     ]
 }
