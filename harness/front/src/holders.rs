@@ -304,6 +304,15 @@ impl Search<'_> {
             let accused = accused(finding, stopped, &groups, &of_rank, done, &graph);
             if let Some(first) = accused.first() {
                 let group = graph.objects()[*first].group;
+                // A function that allocates in several lines has one stack. The line that is told is
+                // that of these objects.
+                if let Some((kind, trace)) = names.trace(group)
+                    && finding.subject.stack() == Some(&kind.stack)
+                    && let Some(blame) = names.blame(trace)
+                {
+                    finding.blame = Some(blame);
+                    finding.frames.clone_from(&trace.frames);
+                }
                 let holders = names.told(&graph.held(&accused, &traits), group);
                 // Whatever points there may be on a stack or in memory that was not read.
                 let is_whole = stopped.running == 0 && roots.are_all;
@@ -399,6 +408,15 @@ impl Names<'_> {
         self.kinds.get(usize::try_from(group).ok()?).copied()
     }
 
+    fn trace(&self, group: u32) -> Option<(&Kind, &Trace)> {
+        let kind = self.kind(group)?;
+        Some((kind, self.traces.get(kind)?))
+    }
+
+    fn blame(&self, trace: &Trace) -> Option<Blame> {
+        Blame::of(trace, self.scenario, self.packages, self.sources)
+    }
+
     /// Returns what a report says of a chain from the objects of a group.
     fn told(&self, held: &Held, group: u32) -> Holders {
         let contents = |group: u32| self.kind(group).and_then(|kind| kind.contents.as_ref());
@@ -485,11 +503,9 @@ impl Names<'_> {
                 (kind, self.roots.name(root).map(str::to_owned), None)
             }
             Holder::Objects(group) => {
-                let kind = self.kind(group);
-                let trace = kind.and_then(|kind| self.traces.get(kind));
-                let blame = trace
-                    .and_then(|trace| Blame::of(trace, self.scenario, self.packages, self.sources));
-                match kind.and_then(|kind| kind.contents.clone()) {
+                let known = self.trace(group);
+                let blame = known.and_then(|(_, trace)| self.blame(trace));
+                match known.and_then(|(kind, _)| kind.contents.clone()) {
                     Some(Contents::Task(name)) if link.ended < link.count.div_ceil(2) => {
                         (LinkKind::Tasks, Some(name), blame)
                     }

@@ -18,7 +18,7 @@ const DEPTH: usize = 12;
 ///
 /// Functions that are inlined have no type in their names in some builds, but always a module. Without
 /// debug information they are not there, and what is left of a `Vec` is a buffer that grows.
-const CONTAINERS: [(&str, &str, usize); 22] = [
+const CONTAINERS: [(&str, &str, usize); 27] = [
     ("alloc::boxed", "Box", 1),
     ("alloc::collections::binary_heap", "BinaryHeap", 1),
     ("alloc::collections::btree::map", "BTreeMap", 2),
@@ -36,6 +36,11 @@ const CONTAINERS: [(&str, &str, usize); 22] = [
     ("hashbrown::raw", "RawTable", 1),
     ("hashbrown::rustc_entry", "HashMap", 2),
     ("hashbrown::set", "HashSet", 1),
+    ("hashbrown::table", "HashTable", 1),
+    ("indexmap::inner", "Core", 2),
+    ("indexmap::map", "IndexMap", 2),
+    ("indexmap::map::core", "IndexMapCore", 2),
+    ("indexmap::set", "IndexSet", 1),
     ("smallvec", "SmallVec", 1),
     ("std::collections::hash::map", "HashMap", 2),
     ("std::collections::hash::set", "HashSet", 1),
@@ -129,7 +134,7 @@ pub(super) fn container<'a>(
         ("Box", [inner]) if let Some((counted, value)) = counted(inner) => {
             format!("{counted}<{value}>")
         }
-        ("Box", [inner]) if let Some(tree) = tree_of(inner) => tree,
+        (_, some) if let Some(whole) = whole(some) => whole,
         (_, some) => format!("{name}<{}>", some.join(", ")),
     };
     Some(Contents::Container(cut(&name)))
@@ -156,14 +161,41 @@ fn counted(name: &str) -> Option<(&'static str, &str)> {
     }
 }
 
-/// Returns the tree that a node is of. Where a map's own functions are inlined, its nodes are boxes.
-fn tree_of(node: &str) -> Option<String> {
-    let node = node.strip_suffix('>')?;
-    let elements = node.strip_prefix("LeafNode<");
-    let elements = elements.or_else(|| node.strip_prefix("InternalNode<"))?;
-    Some(match parts(elements).as_slice() {
+/// Types inside of containers: where their own functions are inlined, nothing else tells. The type,
+/// and what the container is called that has its arguments.
+const INSIDE: [(&str, &str); 6] = [
+    ("CachePadded<RwLock<RawRwLock, RawTable<(", "DashMap"),
+    ("CachePadded<RwLock<RawRwLock, HashMap<", "DashMap"),
+    ("InternalNode<", "BTreeMap"),
+    ("LeafNode<", "BTreeMap"),
+    ("LruEntry<", "LruCache"),
+    ("NonNull<LruEntry<", "LruCache"),
+];
+
+/// Returns the container that something is a part of, by the types of its elements.
+fn whole(elements: &[String]) -> Option<String> {
+    let last = elements.last()?;
+    let inside = INSIDE.iter().find_map(|(inside, name)| {
+        let rest = last.strip_prefix(inside)?;
+        Some((*name, parts(&rest[..closing(rest)])))
+    });
+    let (name, elements) = match inside {
+        Some(inside) => inside,
+        None if last.starts_with("SharedValue<") => {
+            ("DashMap", elements.iter().map(String::as_str).collect())
+        }
+        None => return None,
+    };
+    let elements = elements.into_iter().map(|element| {
+        let shared = element.strip_prefix("SharedValue<");
+        shared
+            .and_then(|value| value.strip_suffix('>'))
+            .unwrap_or(element)
+    });
+    let elements: Vec<&str> = elements.collect();
+    Some(match elements.as_slice() {
         [key, "SetValZST"] => format!("BTreeSet<{key}>"),
-        _ => format!("BTreeMap<{elements}>"),
+        _ => format!("{name}<{}>", elements.join(", ")),
     })
 }
 
@@ -574,6 +606,59 @@ mod tests {
                     ),
                 )],
                 Some("BTreeSet<u64>"),
+            ),
+            (
+                vec![(
+                    "alloc::boxed::Box::new",
+                    Some("<lru::LruEntry<u64, app::A>, G>"),
+                )],
+                Some("LruCache<u64, A>"),
+            ),
+            (
+                vec![(
+                    "<hashbrown::map::HashMap as core::iter::Extend>::extend",
+                    Some(
+                        "<lru::KeyRef<u64>, core::ptr::non_null::NonNull<lru::LruEntry<u64, app::A>>, \
+                         S, G>",
+                    ),
+                )],
+                Some("LruCache<u64, A>"),
+            ),
+            (
+                vec![(
+                    "<hashbrown::raw::RawTable as core::clone::Clone>::clone",
+                    Some("<(u64, dashmap::util::SharedValue<app::A>), G>"),
+                )],
+                Some("DashMap<u64, A>"),
+            ),
+            (
+                vec![(
+                    "alloc::vec::Vec::push",
+                    Some(
+                        "<crossbeam_utils::cache_padded::CachePadded<lock_api::rwlock::RwLock<\
+                         dashmap::lock::RawRwLock, hashbrown::raw::RawTable<(u64, \
+                         dashmap::util::SharedValue<app::A>)>>>, G>",
+                    ),
+                )],
+                Some("DashMap<u64, A>"),
+            ),
+            (
+                vec![
+                    (
+                        "alloc::raw_vec::RawVec::grow_one",
+                        Some("<indexmap::Bucket<u64, app::A>, G>"),
+                    ),
+                    ("indexmap::inner::Core::push", Some("<u64, app::A>")),
+                    ("indexmap::map::IndexMap::insert", Some("<u64, app::A, S>")),
+                ],
+                Some("IndexMap<u64, A>"),
+            ),
+            (
+                vec![
+                    ("indexmap::inner::Core::insert_full", Some("<u64, ()>")),
+                    ("indexmap::set::insert", None),
+                ],
+                Some("IndexSet<u64>"),
             ),
             (vec![("alloc::alloc::exchange_malloc", None)], None),
             (vec![], None),

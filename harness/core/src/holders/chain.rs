@@ -18,7 +18,8 @@ pub struct Held {
     /// The holders, from the objects upward.
     pub links: Vec<Link>,
     /// Another container that holds the objects of some level as well, and that the chain does not
-    /// lead through.
+    /// lead through. Or the stack of a thread that has the last object as well, if a `Weak` is among
+    /// what points to that: nobody knows which of them has it.
     pub also: Option<Link>,
     /// What is above the last of them.
     pub end: End,
@@ -159,6 +160,8 @@ impl Graph {
             }
             held.links.push(link);
             if objects.is_empty() {
+                let stack = self.stack_of_counted(&level, traits);
+                held.also = held.also.or(stack.filter(|_| wanted == Reach::Certain));
                 let is_sure = |link: &Link| link.holds * 2 >= link.of;
                 held.end = match wanted == Reach::Stack && !held.links.iter().all(is_sure) {
                     true => End::Unsure {
@@ -203,6 +206,33 @@ impl Graph {
             ended: self.ended(&objects),
         };
         (link, objects)
+    }
+
+    /// Returns the stack that points to an `Arc` or `Rc` which is counted once, and has a `Weak`.
+    fn stack_of_counted(
+        &self,
+        level: &BTreeSet<usize>,
+        traits: &dyn Fn(u32) -> Traits,
+    ) -> Option<Link> {
+        let one = *level.first().filter(|_| level.len() == 1)?;
+        let [strong, weak] = self.first_words(one);
+        // All that count have one `Weak` together.
+        if strong != 1 || weak < 2 || !traits(self.objects[one].group).is_counted {
+            return None;
+        }
+        let roots = self.references_to(one).iter();
+        let roots = roots.filter_map(|edge| Some(self.roots[edge.from.number().err()?]));
+        let stack = roots.filter(|root| matches!(root, Root::Stack(_))).min()?;
+        Some(Link {
+            holder: Holder::Root(stack),
+            holds: 1,
+            through: 0,
+            of: 1,
+            count: 1,
+            is_fixed: false,
+            bytes: 0,
+            ended: 0,
+        })
     }
 
     /// Returns another container that holds what a container holds, if neither leads to the other.

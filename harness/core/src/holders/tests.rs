@@ -9,7 +9,7 @@ const SIZE: u64 = 64;
 /// A heap that is written down: `a b` are objects, `a -> b` is a reference.
 ///
 /// An object is a group's name and its number: `session7`. Numbers on both sides of an arrow may be
-/// `#`, which stands for 0 to 99.
+/// `#`, which stands for 0 to 99. A word that is a number is written as `a -> =1`.
 #[derive(Default)]
 struct Heap {
     groups: Vec<String>,
@@ -41,7 +41,7 @@ impl Heap {
     }
 
     fn add(&mut self, name: &str) {
-        if name.starts_with('<') {
+        if name.starts_with(['<', '=']) {
             return;
         }
         let group = name.trim_end_matches(char::is_numeric).to_owned();
@@ -76,7 +76,10 @@ impl Heap {
         let mut memory: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
         for (from, to) in &self.references {
             // Into the middle, as a pointer behind the counts of an `Arc`.
-            let to = self.objects[to].0 + 16;
+            let to = match to.strip_prefix('=') {
+                Some(number) => number.parse().unwrap(),
+                None => self.objects[to].0 + 16,
+            };
             match self.objects.get(from) {
                 Some((from, _)) => memory.entry(*from).or_default().push(to),
                 None => {
@@ -518,6 +521,23 @@ fn another_container_is_told_if_neither_leads_to_the_other() {
     assert_eq!(also(half), None);
     let boxes = "<state> -> vec_a0 -> session#\n<state> -> vec_c0 -> vec_b# -> session#";
     assert_eq!(also(boxes), None);
+}
+
+#[test]
+fn a_stack_is_told_if_the_other_may_have_a_weak() {
+    let also = |strong: u64, weak: u64, of: &str| {
+        let text = format!(
+            "{of}0 -> ={strong}\n{of}0 -> ={weak}\n{of}0 -> vec0 -> session#\n<state> -> {of}0\n\
+             <stack> -> {of}0"
+        );
+        Heap::parse(&text).held("session").also
+    };
+    let stack = also(1, 2, "rc").map(|link| link.holder);
+    assert_eq!(stack, Some(Holder::Root(Root::Stack(0))));
+    // No `Weak`, counted twice, and no counts.
+    for (strong, weak, of) in [(1, 1, "rc"), (2, 2, "rc"), (1, 2, "box")] {
+        assert_eq!(also(strong, weak, of), None, "{strong} {weak} {of}");
+    }
 }
 
 #[test]

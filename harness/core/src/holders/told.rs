@@ -27,7 +27,8 @@ pub struct Holders {
     /// What is above the last of them.
     pub end: ChainEnd,
     /// Another container that holds the objects as well, or those that hold them: to free them, both
-    /// have to let go.
+    /// have to let go. Or the stack of a thread that points to the last object of the chain as well,
+    /// where one of both has only a `Weak`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub also: Option<HolderLink>,
     /// The reference that closes the cycle, if they are one.

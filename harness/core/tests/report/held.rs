@@ -88,11 +88,11 @@ fn every_end_has_its_words() {
         ),
         (
             ending(vec![half, local.clone()], ChainEnd::Root),
-            "40 of 100 are held by a HashMap<u64, u8>, and that by the thread-local app::SEEN",
+            "40 of 100 Arc<Session> are held by a HashMap<u64, u8>, and that by the thread-local app::SEEN",
         ),
         (
             ending(vec![list, local.clone()], ChainEnd::Root),
-            "40 of 100 are held by a HashMap<u64, u8>, and that by the thread-local app::SEEN; \
+            "40 of 100 Arc<Session> are held by a HashMap<u64, u8>, and that by the thread-local app::SEEN; \
              through these, the others",
         ),
         (
@@ -152,7 +152,7 @@ fn every_end_has_its_words() {
         ),
         (
             ending(Vec::new(), ChainEnd::Lost),
-            "lost: no other live object, static, thread-local or stack points to 100 of 100 objects",
+            "lost: no other live object, static, thread-local or stack points to 100 of 100 Arc<Session>",
         ),
         (
             ending(vec![objects("Box<Node>", 9)], ChainEnd::Lost),
@@ -161,12 +161,12 @@ fn every_end_has_its_words() {
         ),
         (
             cycle,
-            "a cycle: 100 of 100 objects are held by each other alone, and an Rc<Child> points back \
+            "a cycle: 100 of 100 Arc<Session> are held by each other alone, and an Rc<Child> points back \
              to an Arc<Session>",
         ),
         (
             ending(vec![stack], ChainEnd::Unsure),
-            "lost, or nearly: to 100 of 100 objects, only a word on the stack of the thread worker \
+            "lost, or nearly: to 100 of 100 Arc<Session>, only a word on the stack of the thread worker \
              leads, which may be left over from an earlier call",
         ),
     ] {

@@ -16,8 +16,14 @@ const MAX_PLACES: usize = 3;
 /// The objects per iteration below which a stack has no more of them: its growth is larger objects.
 const MOVES: f64 = 0.001;
 
-/// Containers that are made of many objects.
-const NODES: [&str; 3] = ["BTreeMap", "BTreeSet", "LinkedList"];
+/// Containers that are made of many objects, and what these are called.
+const PARTS: [(&str, &str); 5] = [
+    ("BTreeMap", "nodes"),
+    ("BTreeSet", "nodes"),
+    ("DashMap", "shards"),
+    ("LinkedList", "nodes"),
+    ("LruCache", "nodes"),
+];
 
 /// A thing in a chain, told from others by its type and by where it is allocated.
 #[derive(Clone, Copy, Debug)]
@@ -332,13 +338,13 @@ impl Cause<'_> {
             ChainEnd::Lost => {
                 let what = "no other live object, static, thread-local or stack";
                 Some(match chain {
-                    None => said(format!("lost: {what} points to {}", of(holders))),
+                    None => of(said(format!("lost: {what} points to ")), holders),
                     Some(words) => words.say(format!(", which are lost: {what} points to them")),
                 })
             }
             ChainEnd::Cycle => {
-                let of = of(holders);
-                let words = said(format!("a cycle: {of} are held by each other alone"));
+                let words = of(Words::default().say("a cycle: "), holders);
+                let words = words.say(" are held by each other alone");
                 Some(match &holders.cycle {
                     Some(back) => {
                         let words = name(words.say(", and "), back.from.as_deref());
@@ -348,10 +354,8 @@ impl Cause<'_> {
                 })
             }
             ChainEnd::Unsure => {
-                let words = said(format!(
-                    "lost, or nearly: to {}, only a word on ",
-                    of(holders)
-                ));
+                let words = of(Words::default().say("lost, or nearly: to "), holders);
+                let words = words.say(", only a word on ");
                 let words = match holders.chain.last() {
                     Some(last) => self.link(words, last),
                     None => words.say("a stack"),
@@ -368,15 +372,17 @@ impl Cause<'_> {
         let container = container(links);
         let last = links.len().checked_sub(1)?;
         let is_container = |link: &HolderLink| container.is_some_and(|one| std::ptr::eq(one, link));
-        // What has no name is between others, and a tree may have several levels of nodes.
-        let is_same_tree = |number: usize| {
-            let below = number.checked_sub(1).map(|below| &links[below].name);
-            let name = links[number].name.as_ref();
-            name.is_some_and(|name| is_made_of_nodes(name) && below == Some(&links[number].name))
+        // What has no name is between others, and a container may have several levels of parts.
+        let is_same = |number: usize, link: &HolderLink| {
+            let has_parts = link
+                .name
+                .as_deref()
+                .is_some_and(|name| parts_of(name).is_some());
+            has_parts && number > 0 && links[number - 1].name == link.name
         };
         let shown = links.iter().enumerate().filter(|(number, link)| {
-            let is_named = link.name.is_some() && !is_same_tree(*number);
-            !link.is_objects() || is_named || is_container(link) || *number == last
+            let is_named = !link.is_objects() || link.name.is_some() || is_container(link);
+            *number == last || is_named && !is_same(*number, link)
         });
         let mut shown: Vec<&HolderLink> = shown.map(|(_, link)| link).collect();
         // What is above the container is only counted, if it is much.
@@ -386,7 +392,7 @@ impl Cause<'_> {
         if between > 1 {
             shown.drain(first..first + between);
         }
-        let (mut words, others) = held_by(links.first()?);
+        let (mut words, others) = held_by(links.first()?, holders.what.as_deref());
         for (number, link) in shown.iter().enumerate() {
             if let Some(below) = number.checked_sub(1).map(|below| shown[below]) {
                 let is_last = number + 1 == shown.len();
@@ -419,6 +425,12 @@ impl Cause<'_> {
                     .say(")");
             }
         }
+        words = match &holders.also {
+            Some(stack) if stack.kind == LinkKind::Stack => self
+                .link(words.say(" or by "), stack)
+                .say(" (one of them may have only a `Weak`)"),
+            _ => words,
+        };
         Some(others.into_iter().fold(words, Words::say))
     }
 
@@ -489,30 +501,38 @@ fn to_do(end: ChainEnd) -> Option<&'static str> {
     }
 }
 
-/// Returns `1,000 of 1,000 objects`, or `the object`.
-fn of(holders: &Holders) -> String {
+/// Adds `1,000 of 1,000 Arc<Session>`, or `the object`.
+fn of(words: Words, holders: &Holders) -> Words {
     match (holders.objects, holders.of) {
-        (1, 1) => "the object".to_owned(),
-        (objects, of) => format!("{} of {} objects", count(objects), count(of)),
+        (1, 1) => words.say("the object"),
+        (objects, of) => {
+            let words = words.say(format!("{} of {} ", count(objects), count(of)));
+            several(words, holders.what.as_deref())
+        }
     }
 }
 
 /// Says how many of the objects the first holder holds, and what is said of the others behind the
 /// chain.
-fn held_by(first: &HolderLink) -> (Words, Option<&'static str>) {
+fn held_by(first: &HolderLink, what: Option<&str>) -> (Words, Option<&'static str>) {
     let (holds, of) = (first.holds, first.of);
     let is_nearly_all = |objects: u64| objects >= of / 10 * 9;
     if is_nearly_all(holds) {
         return (Words::default().say("held by "), None);
     }
+    let words = Words::default().say(format!("{} of {}", count(holds), count(of)));
+    let words = match what {
+        Some(_) => several(words.say(" "), what),
+        None => words,
+    };
     let is = if holds == 1 { "is" } else { "are" };
-    let words = format!("{} of {} {is} held by ", count(holds), count(of));
+    let words = words.say(format!(" {is} held by "));
     let others = is_nearly_all(holds.saturating_add(first.through));
     let others = others.then_some(match holds {
         1 => "; through it, the others",
         _ => "; through these, the others",
     });
-    (Words::default().say(words), others)
+    (words, others)
 }
 
 /// Returns whether a type is made of elements that are put into it.
@@ -522,20 +542,28 @@ fn has_elements(name: &str) -> bool {
 
 /// Adds how many things of a type these are.
 fn things(words: Words, number: u64, name: Option<&str>) -> Words {
-    if number == 1 {
-        return self::name(words, name);
+    match number {
+        1 => self::name(words, name),
+        _ => several(words.say(format!("{} ", count(number))), name),
     }
-    let words = words.say(format!("{} ", count(number)));
+}
+
+/// Adds what several things of a type are called.
+fn several(words: Words, name: Option<&str>) -> Words {
     match name {
         Some("buffer") => words.say("buffers"),
-        Some(name) if is_made_of_nodes(name) => words.say("nodes of ").quote(name),
-        Some(name) => words.quote(name),
+        Some(name) => match parts_of(name) {
+            Some(parts) => words.say(format!("{parts} of ")).quote(name),
+            None => words.quote(name),
+        },
         None => words.say("objects"),
     }
 }
 
-fn is_made_of_nodes(name: &str) -> bool {
-    NODES.iter().any(|of| name.starts_with(of))
+/// Returns what the objects are called that a container is made of. `None` if it is one object.
+fn parts_of(name: &str) -> Option<&'static str> {
+    let parts = PARTS.iter().find(|(of, _)| name.starts_with(of));
+    parts.map(|(_, parts)| *parts)
 }
 
 /// Adds the name of a type with its article.
