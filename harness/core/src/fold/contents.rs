@@ -51,11 +51,14 @@ const CONTAINERS: [(&str, &str, usize); 27] = [
 /// Those that are parts of others.
 const PARTS: [&str; 2] = ["RawTable", "buffer"];
 
+/// A module with functions that these call to allocate.
+const BELOW: &str = "hashbrown::alloc";
+
 /// Returns whether a function is one of these modules'.
 pub(super) fn is_of_container(function: &str) -> bool {
-    CONTAINERS
-        .iter()
-        .any(|(module, ..)| within(module, function).is_some())
+    let modules = CONTAINERS.iter().map(|(module, ..)| *module);
+    let mut modules = modules.chain([BELOW]);
+    modules.any(|module| within(module, function).is_some())
 }
 
 /// Returns what follows the module in a function's name. `None` if it is not of that module.
@@ -127,6 +130,10 @@ pub(super) fn container<'a>(
     let elements = match name {
         "RawTable" => &elements[..],
         _ => elements.get(..takes).unwrap_or_default(),
+    };
+    let name = match name {
+        "Core" | "IndexMapCore" => "IndexMap",
+        name => name,
     };
     let name = match (name, elements) {
         (_, []) => name.to_owned(),
@@ -651,6 +658,13 @@ mod tests {
                     ("indexmap::inner::Core::push", Some("<u64, app::A>")),
                     ("indexmap::map::IndexMap::insert", Some("<u64, app::A, S>")),
                 ],
+                Some("IndexMap<u64, A>"),
+            ),
+            (
+                vec![(
+                    "indexmap::map::core::IndexMapCore::push",
+                    Some("<u64, app::A>"),
+                )],
                 Some("IndexMap<u64, A>"),
             ),
             (
