@@ -142,6 +142,8 @@ pub(super) fn container<'a>(
             format!("{counted}<{value}>")
         }
         (_, some) if let Some(whole) = whole(some) => whole,
+        ("RawTable", [key, value]) if value == "()" => format!("HashSet<{key}>"),
+        ("RawTable", [key, value]) => format!("HashMap<{key}, {value}>"),
         (_, some) => format!("{name}<{}>", some.join(", ")),
     };
     Some(Contents::Container(cut(&name)))
@@ -493,7 +495,7 @@ mod tests {
             // Another version of hashbrown, of a crate that has a table of its own.
             (
                 vec![("hashbrown::raw::RawTable::resize", Some("<(u64, u8), G>"))],
-                Some("RawTable<u64, u8>"),
+                Some("HashMap<u64, u8>"),
             ),
             // With line tables alone, a function that nothing is inlined into has no arguments.
             (

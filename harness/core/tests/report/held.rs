@@ -122,6 +122,20 @@ fn every_end_has_its_words() {
              that by the static app::ALL",
         ),
         (
+            Holders {
+                what: Some("DashMap<u64, u8>".to_owned()),
+                of: 1,
+                ..ending(
+                    vec![
+                        objects("DashMap<u64, u8>", 1),
+                        link(LinkKind::Static, "app::ALL", 1),
+                    ],
+                    ChainEnd::Root,
+                )
+            },
+            "a DashMap<u64, u8>, held by the static app::ALL",
+        ),
+        (
             ending(
                 vec![
                     objects("Vec<u8>", 90),
@@ -170,6 +184,10 @@ fn every_end_has_its_words() {
              leads, which may be left over from an earlier call",
         ),
     ] {
+        let objects = match holders.of {
+            1 => "100 shards of DashMap<u64, u8>",
+            _ => "100 Arc<Session>",
+        };
         let report = of(vec![held("store::session", holders)]);
         let said = report.findings[0].holder(&report).unwrap();
         assert_eq!(said.plain(), words);
@@ -179,7 +197,7 @@ fn every_end_has_its_words() {
         let is_said = |line: &String| words.starts_with(line.split(',').next().unwrap_or_default());
         assert!(lines.iter().any(is_said), "{words:?} in {lines:#?}");
         let drawn = causes[0].chain_down();
-        assert_eq!(drawn.last().unwrap().what.plain(), "100 Arc<Session>");
+        assert_eq!(drawn.last().unwrap().what.plain(), objects);
     }
 }
 

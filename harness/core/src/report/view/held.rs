@@ -272,12 +272,9 @@ impl Cause<'_> {
             bytes: link.bytes,
             place: link.blame.as_ref().map(Blame::words),
         });
-        let what = Words::default().say(format!("{} ", count(holders.objects)));
+        let number = Words::default().say(format!("{} ", count(holders.objects)));
         let objects = Node {
-            what: match &holders.what {
-                Some(name) => what.quote(name),
-                None => what.say("objects"),
-            },
+            what: several(number, holders.what.as_deref()),
             bytes: 0,
             place: finding.blamed(),
         };
@@ -374,11 +371,10 @@ impl Cause<'_> {
         let is_container = |link: &HolderLink| container.is_some_and(|one| std::ptr::eq(one, link));
         // What has no name is between others, and a container may have several levels of parts.
         let is_same = |number: usize, link: &HolderLink| {
-            let has_parts = link
-                .name
-                .as_deref()
-                .is_some_and(|name| parts_of(name).is_some());
-            has_parts && number > 0 && links[number - 1].name == link.name
+            let below = number.checked_sub(1).map(|below| &links[below].name);
+            let has_parts = |name: &String| parts_of(name).is_some();
+            link.name.as_ref().is_some_and(has_parts)
+                && *below.unwrap_or(&holders.what) == link.name
         };
         let shown = links.iter().enumerate().filter(|(number, link)| {
             let is_named = !link.is_objects() || link.name.is_some() || is_container(link);
