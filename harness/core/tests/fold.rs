@@ -91,7 +91,8 @@ fn a_package_without_a_folder_for_sources() {
     ");
 }
 
-/// A release build with `debug = "line-tables-only"`: what is inlined has no path.
+/// A release build with `debug = "line-tables-only"`: what is inlined has no path. What the harness's
+/// macro expands to is in the harness's file.
 #[test]
 fn release_stack() {
     assert_snapshot!(folded("
@@ -101,7 +102,8 @@ fn release_stack() {
         alloc @ /rustc/5980/library/alloc/src/alloc.rs < alloc_impl @ /rustc/5980/library/alloc/src/alloc.rs < {impl#0}::allocate @ /rustc/5980/library/alloc/src/alloc.rs < new<bytes::bytes::Owned<case::Frame>> @ /rustc/5980/library/alloc/src/boxed.rs < from_owner<case::Frame> @ /home/me/.cargo/registry/src/index-0123456789abcdef/bytes-1.10.0/src/bytes.rs < fill @ /home/me/project/src/cache.rs < case::iteration @ /home/me/project/src/lib.rs
         call_mut<(u64), case::f::{closure_env#0}> @ /rustc/5980/library/core/src/ops/function.rs < {closure#0}<u64> @ /home/me/project/harness/measure/src/scenario.rs < plimsoll_subject::workload_iteration @ /home/me/project/harness/measure/src/subject.rs
         plimsoll_subject::ladder @ /home/me/project/harness/measure/src/subject.rs
-        leaks::main @ tests/leaks.rs
+        leaks::main::{closure#0} @ /home/me/project/harness/measure/src/lib.rs < leaks::main @ /home/me/project/harness/measure/src/lib.rs
+        leaks::main @ /home/me/project/harness/measure/src/lib.rs
         std::sys::backtrace::__rust_begin_short_backtrace
         std::rt::lang_start::{{closure}}
         main

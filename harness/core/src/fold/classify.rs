@@ -1,7 +1,7 @@
 //! Classifies frames, to find those that are not to blame for an allocation.
 
 use super::normalize::{is_unresolved, normalize_frame};
-use super::qualify::{Crates, crate_of, is_std_file};
+use super::qualify::{Crates, crate_of, is_of_harness, is_std_file};
 use super::scan::{closing_angle, find_outside};
 use crate::SourceFrame;
 
@@ -74,24 +74,9 @@ pub(super) fn name(source: &SourceFrame, crates: &Crates) -> (String, Kind) {
 const MARKERS: [&str; 2] = [SETUP, "plimsoll_subject::workload_iteration"];
 pub(super) const SETUP: &str = "plimsoll_subject::workload_setup";
 
-/// The crates of the harness. They are in a test, and nothing of the workload needs them.
-pub(crate) const HARNESS: [&str; 7] = [
-    "plimsoll",
-    "plimsoll_core",
-    "plimsoll_front",
-    "plimsoll_subject",
-    "plimsoll_symbols",
-    "plimsoll_text",
-    "plimsoll_unwind",
-];
-
-/// The names of the drop-in that benchmarks are built with. Nobody measures criterion itself.
-const DROPIN: [&str; 2] = ["criterion", "codspeed_criterion_compat"];
-
 /// Returns whether a function is the harness's own.
 pub(crate) fn is_harness(function: &str) -> bool {
-    let is_own = |name: &str| HARNESS.contains(&name) || DROPIN.contains(&name);
-    crate_of(function).is_some_and(is_own)
+    crate_of(function).is_some_and(is_of_harness)
 }
 
 /// Crates of the standard library.

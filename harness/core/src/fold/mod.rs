@@ -30,10 +30,10 @@ mod scan;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use alike::may_be_one;
-pub(crate) use classify::{HARNESS, is_harness, is_of_std};
+pub(crate) use classify::{is_harness, is_of_std};
 pub use contents::Contents;
 pub use normalize::normalize_frame;
-pub(crate) use qualify::{crate_of, package_of_file, version_of_file};
+pub(crate) use qualify::{HARNESS, crate_of, package_of_file, version_of_file};
 
 use serde::Serialize;
 

@@ -20,6 +20,25 @@ use super::normalize_frame;
 use crate::SmallMap;
 use crate::SourceFrame;
 
+/// The crates of the harness. They are in a test, and nothing of the workload needs them.
+pub(crate) const HARNESS: [&str; 7] = [
+    "plimsoll",
+    "plimsoll_core",
+    "plimsoll_front",
+    "plimsoll_subject",
+    "plimsoll_symbols",
+    "plimsoll_text",
+    "plimsoll_unwind",
+];
+
+/// The names of the drop-in that benchmarks are built with. Nobody measures criterion itself.
+const DROPIN: [&str; 2] = ["criterion", "codspeed_criterion_compat"];
+
+/// Returns whether a crate is the harness's own.
+pub(super) fn is_of_harness(krate: &str) -> bool {
+    HARNESS.contains(&krate) || DROPIN.contains(&krate)
+}
+
 /// The crate that the sources in each folder belong to.
 #[derive(Debug, Default)]
 pub(super) struct Crates(BTreeMap<String, String>);
@@ -41,8 +60,10 @@ impl Crates {
         }
         let mut decided = Crates::default();
         for (folder, crates) in votes {
-            // Among equal counts, the first crate by name wins.
-            let most = crates.into_iter().rev().max_by_key(|(_, votes)| *votes);
+            // Among equal counts, the first crate by name wins. What the harness's macros expand to
+            // belongs to the crate that uses them, and to the harness's files.
+            let crates = crates.into_iter().rev();
+            let most = crates.max_by_key(|(krate, votes)| (is_of_harness(krate), *votes));
             decided
                 .0
                 .extend(most.map(|(krate, _)| (folder.to_owned(), krate)));
