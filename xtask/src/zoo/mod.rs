@@ -45,7 +45,8 @@ use run::{Limits, Run};
 const STATUSES: &str = "\
 Exit status:
   0  every row is right
-  1  one is not: another verdict than expected, the culprit not named, not built
+  1  one is not: another verdict than expected, the culprit or who holds it not
+     named, not built
   2  invalid arguments, or an invalid zoo";
 
 /// Runs a zoo of published leaks, and says which verdicts are wrong
@@ -53,7 +54,7 @@ Exit status:
 /// DIR has a cases.toml, and a package for each variant of each case; it is only
 /// read. Each is built into a test that runs it as a scenario. A leaky variant
 /// has to be regressed, and one of the places to blame that a failing test shows
-/// has to name its culprit; any other has to be within.
+/// has to name its culprit, and what holds its objects has to be known; any other has to be within.
 #[derive(Debug, clap::Args)]
 #[command(after_help = STATUSES)]
 pub(crate) struct Args {

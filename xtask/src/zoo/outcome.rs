@@ -109,7 +109,11 @@ fn wrong(expected: Expected, culprit: Option<&str>, run: &Run) -> Option<String>
     let named = causes
         .flat_map(|cause| cause.findings)
         .any(|finding| names(finding, culprit));
-    (!named).then(|| format!("`{culprit}` is in no place to blame that is shown"))
+    if !named {
+        return Some(format!("`{culprit}` is in no place to blame that is shown"));
+    }
+    let mut notes = report.notes.iter();
+    notes.find(|note| note.starts_with("who holds")).cloned()
 }
 
 /// Returns the findings that a failing test shows, in its order.
@@ -274,6 +278,14 @@ pub(super) mod tests {
         let sixth = [&others[..], &[culprit]].concat();
         assert_eq!(flagged("x::leak", &sixth), nowhere);
         assert_eq!(flagged("<x::Map<K, V>>::put", &[&["x::Map::put"]]), "right");
+    }
+
+    #[test]
+    fn who_holds_it_has_to_be_known() {
+        let note = "who holds the objects of 1 stack is not known: the second run had none";
+        let mut run = ran(Verdict::Regressed, &[&["x::leak"]]);
+        run.report.as_mut().unwrap().notes.push(note.to_owned());
+        assert_eq!(wrong(Expected::Flag, "x::leak", vec![run]), note);
     }
 
     #[test]
