@@ -54,7 +54,8 @@ Exit status:
 /// DIR has a cases.toml, and a package for each variant of each case; it is only
 /// read. Each is built into a test that runs it as a scenario. A leaky variant
 /// has to be regressed, and one of the places to blame that a failing test shows
-/// has to name its culprit, and what holds its objects has to be known; any other has to be within.
+/// has to name its culprit, and who holds it has to be known; any other has to be
+/// within.
 #[derive(Debug, clap::Args)]
 #[command(after_help = STATUSES)]
 pub(crate) struct Args {
