@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use plimsoll_core::dump::{Mapping, Maps};
 use plimsoll_core::holders::{Object, Root, Scan};
+use plimsoll_core::outside::Counts;
 use plimsoll_core::report::units::duration;
 use plimsoll_core::{Avma, SmallMap};
 use plimsoll_symbols::Variables;
@@ -392,6 +393,12 @@ impl Stopped {
                 last_file = Some(mapping);
             }
             if !mapping.permissions.read || !mapping.permissions.write {
+                continue;
+            }
+            // A file that others share has no addresses of this process.
+            let is_memory =
+                Counts::of(mapping) == Counts::Memory || mapping.path.starts_with("/memfd:");
+            if !is_private && !is_memory {
                 continue;
             }
             // `.bss` follows the file's last mapping.
