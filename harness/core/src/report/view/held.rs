@@ -267,10 +267,17 @@ impl Cause<'_> {
             ChainEnd::Unsure => Some(said("perhaps nothing")),
             ChainEnd::Deeper => Some(said("more")),
         };
-        let above = holders.chain.iter().rev().map(|link| Node {
-            what: self.link(Words::default(), link),
-            bytes: link.bytes,
-            place: link.blame.as_ref().map(Blame::words),
+        let links = holders.chain.iter().rev().zip(0..);
+        let above = links.map(|(link, number)| {
+            let what = self.link(Words::default(), link);
+            Node {
+                what: match number {
+                    0 => self.or_stack(what, holders),
+                    _ => what,
+                },
+                bytes: link.bytes,
+                place: link.blame.as_ref().map(Blame::words),
+            }
         });
         let number = Words::default().say(format!("{} ", count(holders.objects)));
         let objects = Node {
@@ -421,13 +428,20 @@ impl Cause<'_> {
                     .say(")");
             }
         }
-        words = match &holders.also {
-            Some(stack) if stack.kind == LinkKind::Stack => self
-                .link(words.say(" or by "), stack)
-                .say(" (one of them may have only a `Weak`)"),
-            _ => words,
-        };
+        words = self.or_stack(words, holders);
         Some(others.into_iter().fold(words, Words::say))
+    }
+
+    /// Adds the stack that may be the root in place of the one that is told.
+    fn or_stack(&self, words: Words, holders: &Holders) -> Words {
+        match &holders.also {
+            Some(stack) if stack.kind == LinkKind::Stack => self
+                .link(words.say(" or "), stack)
+                .say(" (one of them may have only a ")
+                .quote("Weak")
+                .say(")"),
+            _ => words,
+        }
     }
 
     /// Returns another container that has to let go as well, if the reader's own code fills it.
