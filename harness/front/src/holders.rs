@@ -16,7 +16,7 @@ use plimsoll_core::holders::{
 };
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::units::plural;
-use plimsoll_core::report::{Finding, Report};
+use plimsoll_core::report::{self, Finding, Report};
 use plimsoll_core::{Avma, FoldedStack, to_f64};
 
 use crate::guardian::Guardian;
@@ -305,13 +305,15 @@ impl Search<'_> {
             if let Some(first) = accused.first() {
                 let group = graph.objects()[*first].group;
                 // A function that allocates in several lines has one stack. The line that is told is
-                // that of these objects.
+                // that of these objects. A run that meets more code knows more names as well.
                 if let Some((kind, trace)) = names.trace(group)
-                    && finding.subject.stack() == Some(&kind.stack)
+                    && let report::Subject::Stack(stack) = &finding.subject
                     && let Some(blame) = names.blame(trace)
                 {
                     finding.blame = Some(blame);
-                    finding.frames.clone_from(&trace.frames);
+                    if *stack == kind.stack {
+                        finding.frames.clone_from(&trace.frames);
+                    }
                 }
                 let holders = names.told(&graph.held(&accused, &traits), group);
                 // Whatever points there may be on a stack or in memory that was not read.
