@@ -77,6 +77,7 @@ pub(super) fn container<'a>(
 ) -> Option<Contents> {
     let mut found = None;
     let mut elements: Vec<String> = Vec::new();
+    let mut part_of = None;
     for (function, arguments) in functions {
         // A container that calls back has the value made that it will have.
         if let Some((name, _)) = found
@@ -104,6 +105,7 @@ pub(super) fn container<'a>(
         }
         let arguments = arguments.map(split).unwrap_or_default();
         if arguments.len() >= *takes && *takes > 0 {
+            part_of = whole(&arguments[..*takes]);
             elements = arguments
                 .iter()
                 .take(*takes)
@@ -125,6 +127,9 @@ pub(super) fn container<'a>(
         }
     }
     let (name, takes) = found?;
+    if let Some(of) = part_of {
+        return Some(Contents::Container(cut(&of)));
+    }
     // Functions that nothing was inlined into have no arguments in builds with line tables alone.
     // Those that they call have the same.
     let elements = match name {
@@ -141,7 +146,6 @@ pub(super) fn container<'a>(
         ("Box", [inner]) if let Some((counted, value)) = counted(inner) => {
             format!("{counted}<{value}>")
         }
-        (_, some) if let Some(whole) = whole(some) => whole,
         ("RawTable", [key, value]) if value == "()" => format!("HashSet<{key}>"),
         ("RawTable", [key, value]) => format!("HashMap<{key}, {value}>"),
         (_, some) => format!("{name}<{}>", some.join(", ")),
@@ -171,18 +175,35 @@ fn counted(name: &str) -> Option<(&'static str, &str)> {
 }
 
 /// Types inside of containers: where their own functions are inlined, nothing else tells. The type,
-/// and what the container is called that has its arguments.
+/// with its path, because others have a `LeafNode` too; and what the container is called that has its
+/// arguments.
 const INSIDE: [(&str, &str); 6] = [
-    ("CachePadded<RwLock<RawRwLock, RawTable<(", "DashMap"),
-    ("CachePadded<RwLock<RawRwLock, HashMap<", "DashMap"),
-    ("InternalNode<", "BTreeMap"),
-    ("LeafNode<", "BTreeMap"),
-    ("LruEntry<", "LruCache"),
-    ("NonNull<LruEntry<", "LruCache"),
+    (
+        "crossbeam_utils::cache_padded::CachePadded<lock_api::rwlock::RwLock<dashmap::lock::RawRwLock, \
+         hashbrown::raw::RawTable<(",
+        "DashMap",
+    ),
+    (
+        "crossbeam_utils::cache_padded::CachePadded<lock_api::rwlock::RwLock<dashmap::lock::RawRwLock, \
+         hashbrown::map::HashMap<",
+        "DashMap",
+    ),
+    ("alloc::collections::btree::node::InternalNode<", "BTreeMap"),
+    ("alloc::collections::btree::node::LeafNode<", "BTreeMap"),
+    ("lru::LruEntry<", "LruCache"),
+    ("core::ptr::non_null::NonNull<lru::LruEntry<", "LruCache"),
 ];
 
+/// What a `DashMap` has around its values.
+const SHARED: &str = "dashmap::util::SharedValue<";
+
 /// Returns the container that something is a part of, by the types of its elements.
-fn whole(elements: &[String]) -> Option<String> {
+fn whole(arguments: &[&str]) -> Option<String> {
+    let elements = match arguments {
+        // A table has pairs of a key and a value.
+        [pair] if pair.starts_with('(') => parts(pair.get(1..pair.len() - 1).unwrap_or_default()),
+        _ => arguments.to_vec(),
+    };
     let last = elements.last()?;
     let inside = INSIDE.iter().find_map(|(inside, name)| {
         let rest = last.strip_prefix(inside)?;
@@ -190,20 +211,20 @@ fn whole(elements: &[String]) -> Option<String> {
     });
     let (name, elements) = match inside {
         Some(inside) => inside,
-        None if last.starts_with("SharedValue<") => {
-            ("DashMap", elements.iter().map(String::as_str).collect())
-        }
+        None if last.starts_with(SHARED) => ("DashMap", elements),
         None => return None,
     };
     let elements = elements.into_iter().map(|element| {
-        let shared = element.strip_prefix("SharedValue<");
-        shared
-            .and_then(|value| value.strip_suffix('>'))
-            .unwrap_or(element)
+        let shared = element.strip_prefix(SHARED);
+        short(
+            shared
+                .and_then(|value| value.strip_suffix('>'))
+                .unwrap_or(element),
+        )
     });
-    let elements: Vec<&str> = elements.collect();
+    let elements: Vec<String> = elements.collect();
     Some(match elements.as_slice() {
-        [key, "SetValZST"] => format!("BTreeSet<{key}>"),
+        [key, value] if value == "SetValZST" => format!("BTreeSet<{key}>"),
         _ => format!("{name}<{}>", elements.join(", ")),
     })
 }
@@ -615,6 +636,14 @@ mod tests {
                     ),
                 )],
                 Some("BTreeSet<u64>"),
+            ),
+            // A tree of the program's own.
+            (
+                vec![(
+                    "alloc::boxed::Box::new",
+                    Some("<app::tree::LeafNode<u64, app::A>, G>"),
+                )],
+                Some("Box<LeafNode<u64, A>>"),
             ),
             (
                 vec![(
