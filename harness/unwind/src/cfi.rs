@@ -19,7 +19,7 @@
 //! gcc, and indirect addresses (`DW_EH_PE_indirect`).
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 use super::cursor::Cursor;
 use super::machine;

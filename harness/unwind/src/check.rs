@@ -1,9 +1,9 @@
 //! Compares the stacks that this unwinder finds with those that libgcc finds, before the
 //! unwinder is used.
 
-#[cfg(test)]
-mod hostile;
 pub(crate) mod library;
+#[cfg(test)]
+mod tests;
 
 use std::ffi::{c_int, c_void};
 use std::hint::black_box;
@@ -209,95 +209,4 @@ unsafe extern "C" fn call_back(key: *const c_void, _: *const c_void) -> c_int {
     let then = unsafe { &mut *key.cast::<&mut dyn FnMut()>().cast_mut() };
     then();
     0
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Held by tests that change the table of modules, because there is only one.
-    pub(super) static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
-
-    #[test]
-    fn both_find_the_same_however_modules_are_found() {
-        let _alone = ALONE.lock();
-        super::super::modules::prepare(Files::Linked);
-        super::super::cache::clear();
-        assert_eq!(agrees_with_libgcc(Files::Linked), Ok(()));
-        super::super::modules::prepare_table();
-        super::super::cache::clear();
-        assert_eq!(agrees_with_libgcc(Files::Loaded), Ok(()));
-        super::super::modules::prepare(Files::Loaded);
-        super::super::cache::clear();
-        assert_eq!(agrees_with_libgcc(Files::Loaded), Ok(()));
-    }
-
-    #[test]
-    fn a_library_can_be_loaded_here() {
-        let library = library::load().expect("a shared library");
-        let mut called = 0;
-        library.call(&mut || called += 1);
-        assert_eq!(called, 1);
-    }
-
-    /// Walks through functions with large and small frames. The order of the calls leaves
-    /// sometimes little and sometimes much of the stack unchanged since the last walk.
-    #[test]
-    fn both_find_the_same_from_walk_to_walk() {
-        fn wander(random: &mut u64, depth: usize, walks: &mut usize) {
-            *random ^= *random << 13;
-            *random ^= *random >> 7;
-            *random ^= *random << 17;
-            let (choice, more) = (*random % 5, *random >> 8 & 3);
-            if depth == 0 || choice == 0 {
-                *walks += 1;
-                let outcome = compare("in a test", record);
-                assert_eq!(outcome, Ok(()), "walk {walks}");
-                return;
-            }
-            for _ in 0..=more {
-                match choice {
-                    1 => wide(random, depth - 1, walks),
-                    2 => through_c(&mut || wander(random, depth - 1, walks)),
-                    3 => deeper(depth, &mut || wander(random, depth - 1, walks)),
-                    _ => wander(random, depth - 1, walks),
-                }
-            }
-        }
-
-        #[inline(never)]
-        fn wide(random: &mut u64, depth: usize, walks: &mut usize) {
-            let room = black_box([depth; 600]);
-            wander(random, depth, walks);
-            black_box(room);
-        }
-
-        let _alone = ALONE.lock();
-        super::super::modules::prepare(Files::Loaded);
-        let (mut random, mut walks) = (0x9E37_79B9, 0);
-        while walks < 5_000 {
-            wander(&mut random, 6, &mut walks);
-        }
-    }
-
-    #[test]
-    fn code_and_data() {
-        static DATA: [u8; 64] = [0; 64];
-        assert!(super::super::has_tables(has_tables as *const () as usize));
-        assert!(!super::super::has_tables(DATA.as_ptr() as usize + 32));
-    }
-
-    #[test]
-    fn a_difference_is_found() {
-        let _alone = ALONE.lock();
-        super::super::modules::prepare(Files::Loaded);
-        let without_the_root = |both: &mut Both| {
-            deeper(4, &mut || record(both));
-            both.libgcc.length -= 1;
-        };
-        let problem = compare("in Rust", without_the_root).unwrap_err();
-        assert!(problem.contains("finds another stack"), "{problem}");
-        let nothing = compare("in Rust", |_| ()).unwrap_err();
-        assert_eq!(nothing, "libgcc's found no stack in Rust");
-    }
 }

@@ -267,8 +267,8 @@ const NOP: u8 = 0x96;
 
 #[cfg(test)]
 mod tests {
-    use super::super::by_gimli::{Random, State};
     use super::*;
+    use crate::cfi::tests::by_gimli::{Random, State};
 
     /// Valid operations in any order, and bytes that are no operation.
     #[test]

@@ -47,8 +47,6 @@
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-#[cfg(test)]
-mod by_gimli;
 mod cache;
 mod cfi;
 mod check;

@@ -1,5 +1,7 @@
 //! Holds every row of real files against gimli's, and reads what no assembler wrote.
 
+pub(crate) mod by_gimli;
+
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::os::unix::fs::FileExt;
@@ -8,7 +10,7 @@ use std::path::{Path, PathBuf};
 use gimli::{CieOrFde, UnwindSection};
 use object::{Object, ObjectSection};
 
-use super::super::by_gimli::{self, Context, Random, State};
+use self::by_gimli::{Context, Random, State};
 use super::*;
 
 /// The unwind information of one file.

@@ -11,10 +11,9 @@ use std::process::Command;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use super::super::by_gimli::Random;
-use super::super::{cache, machine, modules, recent, refresh_loaded};
-use super::tests::ALONE;
 use super::*;
+use crate::cfi::tests::by_gimli::Random;
+use crate::{machine, recent, refresh_loaded};
 
 /// Walks in both ways from within `records`, and answers how ours ended, and after
 /// how many frames.

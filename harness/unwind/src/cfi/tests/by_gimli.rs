@@ -6,16 +6,16 @@ use gimli::{
     UnwindContextStorage, UnwindSection, UnwindTableRow, Value,
 };
 
-use super::{expression, memory};
+use crate::{expression, memory};
 
-pub(super) type Bytes<'a> = EndianSlice<'a, LittleEndian>;
-pub(super) type Entry<'a> = FrameDescriptionEntry<Bytes<'a>>;
-pub(super) type Row = UnwindTableRow<usize, Storage>;
-pub(super) type Context = UnwindContext<usize, Storage>;
+pub(crate) type Bytes<'a> = EndianSlice<'a, LittleEndian>;
+pub(crate) type Entry<'a> = FrameDescriptionEntry<Bytes<'a>>;
+pub(crate) type Row = UnwindTableRow<usize, Storage>;
+pub(crate) type Context = UnwindContext<usize, Storage>;
 
 /// Room for more rules and states than any function needs.
 #[derive(Debug)]
-pub(super) struct Storage;
+pub(crate) struct Storage;
 
 impl UnwindContextStorage<usize> for Storage {
     type Rules = [(Register, RegisterRule<usize>); 192];
@@ -29,7 +29,7 @@ impl<'a> EvaluationStorage<Bytes<'a>> for Storage {
 }
 
 /// Returns an `.eh_frame` whose first byte is at an address.
-pub(super) fn section(bytes: &[u8], address: u64) -> (EhFrame<Bytes<'_>>, BaseAddresses) {
+pub(crate) fn section(bytes: &[u8], address: u64) -> (EhFrame<Bytes<'_>>, BaseAddresses) {
     let mut section = EhFrame::new(bytes, LittleEndian);
     if cfg!(target_arch = "aarch64") {
         section.set_vendor(gimli::Vendor::AArch64);
@@ -84,7 +84,7 @@ fn value(
 }
 
 /// Returns the row for an address, from the function's entry at an offset.
-pub(super) fn row(
+pub(crate) fn row(
     frames: &[u8],
     start: u64,
     entry: usize,
@@ -99,13 +99,13 @@ pub(super) fn row(
 }
 
 /// Words in memory and registers. Some are addresses of the words, the others are not.
-pub(super) struct State {
+pub(crate) struct State {
     words: Box<[u64; 32]>,
     registers: [Option<u64>; 17],
 }
 
 impl State {
-    pub(super) fn new(random: &mut Random) -> State {
+    pub(crate) fn new(random: &mut Random) -> State {
         let mut words = Box::new([0; 32]);
         let start = words.as_ptr() as u64;
         let mut number = || match random.below(4) {
@@ -124,7 +124,7 @@ impl State {
     /// Evaluates an expression with both, checks that the results are equal, and returns the
     /// result.
     #[track_caller]
-    pub(super) fn check(&self, operations: &[u8], cfa: Option<u64>) -> Option<u64> {
+    pub(crate) fn check(&self, operations: &[u8], cfa: Option<u64>) -> Option<u64> {
         let register = |number: u16| *self.registers.get(usize::from(number))?;
         // Only bytes that are in one aligned word.
         let memory = |address: u64, size: u8| {
@@ -143,28 +143,28 @@ impl State {
         ours
     }
 
-    pub(super) fn cfa(&self) -> u64 {
+    pub(crate) fn cfa(&self) -> u64 {
         self.words.as_ptr() as u64 + 128
     }
 }
 
 /// Random numbers, the same in every run (Marsaglia's xorshift).
-pub(super) struct Random(pub(super) u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    pub(super) fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         self.0
     }
 
-    pub(super) fn below(&mut self, end: usize) -> usize {
+    pub(crate) fn below(&mut self, end: usize) -> usize {
         usize::try_from(self.next() >> 11).unwrap() % end
     }
 
     /// Returns a byte; small ones are more frequent.
-    pub(super) fn byte(&mut self) -> u8 {
+    pub(crate) fn byte(&mut self) -> u8 {
         let [byte, choice, ..] = self.next().to_le_bytes();
         byte >> (choice % 6)
     }
