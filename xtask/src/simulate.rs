@@ -35,8 +35,8 @@ use self::model::{GROWING, LEAKS, Outcome, SHAPES, Verdicts};
 /// The mean number of bytes between two samples.
 const INTERVALS: [u64; 4] = [1, 512, 4_096, 65_536];
 
-/// Judges many healthy workloads and many leaks, and prints the tables that
-/// stand in `docs/how-it-measures.md` and `docs/watch.md`.
+/// Judges many healthy workloads and many leaks, and prints the tables of
+/// which `docs/how-it-measures.md` and `docs/watch.md` show a part.
 #[derive(Debug, Parser)]
 pub(crate) struct Args {
     /// Healthy workloads of each shape, at each interval.

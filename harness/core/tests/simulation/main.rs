@@ -118,7 +118,7 @@ fn may_go_on(name: &str, dumps: usize) -> u64 {
     }
 }
 
-/// The full size is `cargo xtask simulate`; its table is in `docs/watch.md`.
+/// The full size is `cargo xtask simulate`; `docs/watch.md` has a part of its table.
 #[test]
 fn dumps_of_a_running_process_are_judged_as_chance_allows() {
     let shapes = |shapes: &'static [dumps::Shape]| {
