@@ -5,8 +5,6 @@
 
 pub mod base;
 pub mod entries;
-#[cfg(test)]
-pub mod fixtures;
 pub mod html;
 pub mod junit;
 pub mod links;
@@ -109,3 +107,7 @@ fn levels(finding: &Finding) -> Vec<u64> {
     };
     finding.levels.iter().map(level).collect()
 }
+
+#[cfg(test)]
+#[path = "tests/fixtures.rs"]
+pub mod fixtures;

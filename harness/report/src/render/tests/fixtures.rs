@@ -6,7 +6,7 @@ use plimsoll_core::{FoldedStack, Rate, Tally};
 
 use crate::joined::{Joined, Scenario};
 
-#[path = "../../../core/tests/report/sample.rs"]
+#[path = "../../../../core/tests/report/sample.rs"]
 pub mod sample;
 
 pub(super) fn joined(reports: Vec<Report>) -> Joined {
