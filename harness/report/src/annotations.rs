@@ -122,11 +122,7 @@ fn message(joined: &Joined, entry: &Entry<'_>, main: Option<&Base>) -> String {
     if let Some(since) = main.and_then(|main| main.since(entry)) {
         text += &format!("\n{}", since.plain());
     }
-    let accept = match entry.kind {
-        Kind::Grows | Kind::Expired => entry.accept(joined),
-        _ => None,
-    };
-    if let Some(step) = accept {
+    if let Some(step) = entry.accept(joined) {
         text += &format!("\n{}: {}", step.to, step.command);
     }
     if let Some(again) = entry.again() {

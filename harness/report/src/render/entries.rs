@@ -261,7 +261,35 @@ impl<'a> Entry<'a> {
         words.say(format!(" ({})", cause.allowed()))
     }
 
-    /// Returns what to do, with one command for all of its scenarios.
+    /// Returns what the growth means: for a service, by who stayed, and how exact it is.
+    pub fn means(&self) -> Vec<String> {
+        let Some(cause) = self.cause() else {
+            return Vec::new();
+        };
+        let sampled = cause.report.sampled_every().map(|every| {
+            format!("estimated from one sample every {every}; the number behind ± is the error")
+        });
+        cause.means().into_iter().chain(sampled).collect()
+    }
+
+    /// Returns why the growth may be that of a cache.
+    pub fn filling(&self) -> Option<String> {
+        let cause = self.cause().filter(|_| self.kind == Kind::Grows)?;
+        cause.report.may_be_filling(&cause.findings)
+    }
+
+    /// Returns what to do, in order.
+    pub fn steps(&self, joined: &Joined) -> Vec<Step> {
+        let again = self.again().filter(|_| self.kind != Kind::Expired);
+        let again = again.map(|command| Step {
+            to: "measure it again",
+            command,
+        });
+        self.accept(joined).into_iter().chain(again).collect()
+    }
+
+    /// Returns how to accept its growth, or to remove what has expired, with one command for all
+    /// of its scenarios.
     pub fn accept(&self, joined: &Joined) -> Option<Step> {
         let mut steps = self.members.iter().filter_map(|member| {
             let step = member

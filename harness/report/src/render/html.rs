@@ -27,9 +27,8 @@ use plimsoll_core::report::units::plural;
 use plimsoll_core::report::view::Sum;
 use sha2::{Digest, Sha256};
 
-use super::entries::{Kind, entries, worst_first};
-use super::links::Links;
-use super::{Context, capital, markdown};
+use super::entries::worst_first;
+use super::{Context, View, capital, markdown};
 use crate::joined::{Joined, NO_RESULT, Outcome, Scenario, need, word};
 use escape::line;
 use plot::Grown;
@@ -44,27 +43,9 @@ const SCRIPT: &str = concat!(
 
 /// Returns the whole page. Of the context it shows what the base grew.
 pub fn render(joined: &Joined, context: &Context) -> String {
-    let links = Links::of(joined, context.server.as_deref());
-    let titles = joined.titles();
-    let slugs = slugs(&titles);
-    let entries = entries(joined);
-    let grows = || entries.iter().filter(|entry| entry.kind == Kind::Grows);
-    let worst = grows().next().or(entries.first());
-    let list = Scenarios {
-        joined,
-        titles: &titles,
-        slugs: &slugs,
-        links: &links,
-        open: worst.map(|entry| entry.worst().place),
-    };
-    let what_to_look_at = entry::Page {
-        joined,
-        titles: &titles,
-        slugs: &slugs,
-        links: &links,
-        since: &|entry| context.main.as_ref()?.since(entry),
-        is_said: grows().count() == 1,
-    };
+    let view = View::new(joined, context);
+    let slugs = slugs(&view.titles);
+    let all = Page { view, slugs };
     let mut reports = joined.scenarios.iter().filter_map(Scenario::report);
     let has_server = reports.any(|report| !report.per.is_iteration());
     let page = html! {
@@ -78,10 +59,10 @@ pub fn render(joined: &Joined, context: &Context) -> String {
                     (source(joined))
                 }
                 main id="~scenarios" tabindex="-1" {
-                    (entry::all(&what_to_look_at, &entries))
+                    (entry::all(&all))
                     h2 { "Scenarios" }
                     (tools(joined))
-                    (table(&list))
+                    (table(&all))
                 }
                 footer {
                     "plimsoll " (env!("CARGO_PKG_VERSION")) ". Rates are per iteration of a \
@@ -254,17 +235,17 @@ fn tools(joined: &Joined) -> Markup {
     }
 }
 
-/// What the table of scenarios reads.
-struct Scenarios<'a> {
-    joined: &'a Joined,
-    titles: &'a [String],
-    slugs: &'a [String],
-    links: &'a Links,
-    /// The scenario that is open at first: the one that grows most, or else the worst.
-    open: Option<usize>,
+/// What all parts of the page read.
+struct Page<'a> {
+    view: View<'a>,
+    /// The id of each scenario's row.
+    slugs: Vec<String>,
 }
 
-fn table(list: &Scenarios<'_>) -> Markup {
+fn table(page: &Page<'_>) -> Markup {
+    // At first, the scenario is open that grows most, or else the worst.
+    let worst = page.view.growing().next().or(page.view.entries.first());
+    let open = worst.map(|entry| entry.worst().place);
     // The heading, the class, and the key by which the script sorts.
     let columns = [
         ("Verdict", "c-verdict", Some("verdict")),
@@ -290,7 +271,7 @@ fn table(list: &Scenarios<'_>) -> Markup {
                     }
                 }
             }
-            @for at in worst_first(list.joined) { (row(list, at)) }
+            @for at in worst_first(page.view.joined) { (row(page, at, open == Some(at))) }
         }
         p class="none" id="~none" hidden { "No scenario is like that." }
     }
@@ -314,12 +295,10 @@ fn unique(taken: &mut BTreeSet<String>, slug: String) -> String {
     found
 }
 
-fn row(list: &Scenarios<'_>, at: usize) -> Markup {
-    let (scenario, title, slug) = (
-        &list.joined.scenarios[at],
-        &list.titles[at],
-        &list.slugs[at],
-    );
+fn row(page: &Page<'_>, at: usize, is_open: bool) -> Markup {
+    let view = &page.view;
+    let (title, slug) = (&view.titles[at], &page.slugs[at]);
+    let scenario = &view.joined.scenarios[at];
     let verdict = scenario.verdict();
     let report = scenario.report();
     let (grows, allowed) = report.map_or_else(findings::unknown, findings::sums);
@@ -332,7 +311,7 @@ fn row(list: &Scenarios<'_>, at: usize) -> Markup {
     html! {
         tbody role="rowgroup" class={ "scenario " (class) } id=(slug) data-verdict=(need(verdict))
             data-rate=(weight) data-level=(grown.as_ref().map_or(0, Grown::weight))
-            data-open=[(list.open == Some(at)).then_some("")] {
+            data-open=[is_open.then_some("")] {
             tr class="row" role="row" {
                 td role="cell" class="c-verdict" { (badge(verdict)) }
                 th scope="row" role="rowheader" class="c-name" {
@@ -354,7 +333,7 @@ fn row(list: &Scenarios<'_>, at: usize) -> Markup {
             tr class="detail" role="row" id={ (slug) "~detail" } {
                 td role="cell" colspan="6" {
                     @match &scenario.outcome {
-                        Outcome::Report(report) => (detail::of(report, slug, list.links)),
+                        Outcome::Report(report) => (detail::of(report, slug, &view.links)),
                         Outcome::NoResult(why) => p class="say" {
                             (capital(NO_RESULT)) ": " (line(why))
                             ". What has no result did not pass."

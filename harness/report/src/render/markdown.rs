@@ -20,9 +20,8 @@ use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::units::plural;
 
 use self::page::{Measure, Page};
-use super::entries::{Entry, Kind, entries, worst_first};
-use super::links::Links;
-use super::{Context, TouchedKind};
+use super::entries::{Kind, entries};
+use super::{Context, TouchedKind, View};
 use crate::joined::{Joined, NoResult, Scenario, need, word};
 use plimsoll_text::sink::{code_span, html_text, url};
 
@@ -58,17 +57,6 @@ struct Size {
     entries: usize,
     /// Whether green scenarios are listed.
     has_green: bool,
-}
-
-/// What all parts of a page read.
-struct View<'a> {
-    joined: &'a Joined,
-    context: &'a Context,
-    titles: Vec<String>,
-    /// The index of every scenario, the one that needs a person most first.
-    order: Vec<usize>,
-    links: Links,
-    entries: Vec<Entry<'a>>,
 }
 
 /// Returns a comment on a pull request of at most 65,000 characters.
@@ -110,38 +98,10 @@ fn is_hex(sha: &str) -> bool {
     !sha.is_empty() && sha.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-impl<'a> View<'a> {
-    fn new(joined: &'a Joined, context: &'a Context) -> Self {
-        View {
-            joined,
-            context,
-            titles: joined.titles(),
-            order: worst_first(joined),
-            links: Links::of(joined, context.server.as_deref()),
-            entries: entries(joined),
-        }
-    }
-
+impl View<'_> {
     /// Returns a scenario's title for use in a sentence.
     fn title(&self, place: usize) -> String {
         code_span(&self.titles[place], NAME)
-    }
-
-    fn green(&self) -> impl Iterator<Item = usize> {
-        let places = self.order.iter().copied();
-        places.filter(|&place| is_green(&self.joined.scenarios[place]))
-    }
-
-    /// Returns whether everything that grows has one cause. The headline then says by how much.
-    fn has_one_cause(&self) -> bool {
-        let grows = |entry: &&Entry<'_>| entry.kind == Kind::Grows;
-        self.entries.iter().filter(grows).count() == 1
-    }
-
-    /// Returns how an entry compares with the base.
-    fn since(&self, entry: &Entry<'_>) -> Option<String> {
-        let since = self.context.main.as_ref()?.since(entry)?;
-        Some(since.markdown(NAME, |_, _| None))
     }
 
     fn render(&self, size: &Size, marker: Option<String>) -> String {

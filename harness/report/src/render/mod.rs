@@ -20,8 +20,12 @@ use std::collections::BTreeMap;
 use plimsoll_core::Tally;
 use plimsoll_core::growth::Unit;
 use plimsoll_core::report::Finding;
+use plimsoll_text::words::Words;
 
 use self::base::Base;
+use self::entries::{Entry, Kind, entries};
+use self::links::Links;
+use crate::joined::Joined;
 
 /// What a page shows in addition to the report. It comes from sources that can be trusted: the
 /// event, the API, the command line.
@@ -97,6 +101,43 @@ pub enum TouchedKind {
 pub struct Image {
     pub light: String,
     pub dark: String,
+}
+
+/// What every part of a page reads.
+struct View<'a> {
+    joined: &'a Joined,
+    context: &'a Context,
+    titles: Vec<String>,
+    links: Links,
+    entries: Vec<Entry<'a>>,
+}
+
+impl<'a> View<'a> {
+    fn new(joined: &'a Joined, context: &'a Context) -> Self {
+        View {
+            joined,
+            context,
+            titles: joined.titles(),
+            links: Links::of(joined, context.server.as_deref()),
+            entries: entries(joined),
+        }
+    }
+
+    /// Returns the entries of growth, the worst first.
+    fn growing(&self) -> impl Iterator<Item = &Entry<'a>> {
+        let grows = |entry: &&Entry<'_>| entry.kind == Kind::Grows;
+        self.entries.iter().filter(grows)
+    }
+
+    /// Returns whether the headline says how much an entry grows: if it is the only one.
+    fn is_in_headline(&self, entry: &Entry<'_>) -> bool {
+        entry.kind == Kind::Grows && self.growing().count() == 1
+    }
+
+    /// Returns how an entry compares with the base.
+    fn since(&self, entry: &Entry<'_>) -> Option<Words> {
+        self.context.main.as_ref()?.since(entry)
+    }
 }
 
 /// Returns a finding's level at every rung: bytes, or the number of what is counted.

@@ -7,7 +7,7 @@ use plimsoll_core::to_f64;
 use plimsoll_text::words::{Word, Words};
 
 use super::escape::{block, line};
-use super::{badge, class, code, marked};
+use super::{Page, badge, class, code, marked};
 use crate::render::capital;
 use crate::render::entries::{Entry, Kind};
 use crate::render::links::Links;
@@ -17,20 +17,8 @@ const MOST_ENTRIES: usize = 10;
 /// The most scenarios that an entry links.
 const MOST_SCENARIOS: usize = 50;
 
-/// What all entries read.
-pub(super) struct Page<'a> {
-    pub(super) joined: &'a crate::joined::Joined,
-    pub(super) titles: &'a [String],
-    /// The id of each scenario's row.
-    pub(super) slugs: &'a [String],
-    pub(super) links: &'a Links,
-    /// How an entry compares with the base.
-    pub(super) since: &'a dyn Fn(&Entry<'_>) -> Option<Words>,
-    /// Whether the headline says how much grows.
-    pub(super) is_said: bool,
-}
-
-pub(super) fn all(page: &Page<'_>, entries: &[Entry<'_>]) -> Markup {
+pub(super) fn all(page: &Page<'_>) -> Markup {
+    let entries = &page.view.entries;
     let (shown, rest) = entries.split_at(entries.len().min(MOST_ENTRIES));
     html! {
         @if !entries.is_empty() {
@@ -51,22 +39,13 @@ pub(super) fn all(page: &Page<'_>, entries: &[Entry<'_>]) -> Markup {
 }
 
 fn one(page: &Page<'_>, entry: &Entry<'_>) -> Markup {
+    let view = &page.view;
+    let links = &view.links;
     let place = entry.cause().and_then(|cause| cause.place());
-    let is_said = page.is_said && entry.kind == Kind::Grows && place.is_some();
+    let is_said = view.is_in_headline(entry) && place.is_some();
     let held = entry.cause().map(|cause| cause.held()).unwrap_or_default();
-    let chain = entry
-        .cause()
-        .map(|cause| cause.chain_down())
-        .unwrap_or_default();
-    let means = entry.cause().map(|cause| cause.means()).unwrap_or_default();
-    let sampled = entry.cause().and_then(|cause| cause.report.sampled_every());
-    let accept = match entry.kind {
-        Kind::Grows | Kind::Expired => entry.accept(page.joined),
-        _ => None,
-    };
-    let grows = entry.cause().filter(|_| entry.kind == Kind::Grows);
-    let filling = grows.and_then(|cause| cause.report.may_be_filling(&cause.findings));
-    let again = entry.again().filter(|_| entry.kind != Kind::Expired);
+    let chain = entry.cause().map(|cause| cause.chain_down());
+    let means = entry.means();
     let reasons = entry.reasons();
     html! {
         li class={ "entry " (class(entry.verdict())) } {
@@ -75,10 +54,10 @@ fn one(page: &Page<'_>, entry: &Entry<'_>) -> Markup {
                 @if !matches!(entry.kind, Kind::Failed | Kind::NoResult) {
                     (badge(entry.verdict())) " "
                 }
-                @if !is_said { (words(&entry.title(), page.links)) }
+                @if !is_said { (words(&entry.title(), links)) }
                 @if let Some(place) = &place {
                     @if is_said { "In " } @else { " in " }
-                    (words(place, page.links))
+                    (words(place, links))
                 }
                 @for (at, (why, members)) in reasons.iter().enumerate() {
                     @if at > 0 { "; " } @else { ": " }
@@ -87,35 +66,28 @@ fn one(page: &Page<'_>, entry: &Entry<'_>) -> Markup {
                     @if reasons.len() > 1 {
                         @for (at, member) in members.iter().take(MOST_SCENARIOS).enumerate() {
                             @if at > 0 { ", " } @else { " in " }
-                            (line(&page.titles[member.place]))
+                            (line(&view.titles[member.place]))
                         }
                     }
                 }
                 @if !reasons.is_empty() { ". What has no result did not pass." }
             }
             @if !held.is_empty() {
-                p class="held" { @for held in held { (words(&held.capital(), page.links)) ". " } }
+                p class="held" { @for held in held { (words(&held.capital(), links)) ". " } }
                 ol class="chain" aria-label="From what holds to what is held" {
-                    @for node in chain { li { (holder(&node, page.links)) } }
+                    @for node in chain.into_iter().flatten() { li { (holder(&node, links)) } }
                 }
             }
-            @if !means.is_empty() || sampled.is_some() {
-                p class="means" {
-                    @for text in &means { (marked(&capital(text))) ". " }
-                    @if let Some(every) = sampled {
-                        "Estimated from one sample every " (every)
-                        "; the number behind ± is the error. "
-                    }
-                }
+            @if !means.is_empty() {
+                p class="means" { @for text in &means { (marked(&capital(text))) ". " } }
             }
-            @if let Some(since) = (page.since)(entry) { p { (words(&since, page.links)) } }
-            @if let Some(filling) = filling { p { (capital(&filling)) "." } }
-            @if let Some(step) = accept { (command(step.to, &step.command)) }
-            @if let Some(again) = again { (command("measure it again", &again)) }
+            @if let Some(since) = view.since(entry) { p { (words(&since, links)) } }
+            @if let Some(filling) = entry.filling() { p { (capital(&filling)) "." } }
+            @for step in entry.steps(view.joined) { (command(step.to, &step.command)) }
             p class="where" {
                 "In " @for (at, member) in entry.members.iter().take(MOST_SCENARIOS).enumerate() {
                     @if at > 0 { ", " }
-                    a href={ "#" (page.slugs[member.place]) } { (line(&page.titles[member.place])) }
+                    a href={ "#" (page.slugs[member.place]) } { (line(&view.titles[member.place])) }
                     @if let Some(cause) = member.cause.as_ref().filter(|_| entry.differ()) {
                         " " (cause.sum().short())
                     }

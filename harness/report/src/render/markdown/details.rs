@@ -13,7 +13,7 @@ use plimsoll_text::words::Words;
 
 use super::entry::LINE;
 use super::{NAME, View, summary_line};
-use crate::render::entries::{Entry, Kind, options};
+use crate::render::entries::{Entry, Kind, options, worst_first};
 use crate::render::{capital, levels, tree};
 
 /// The most findings in a list. A sixth stack would not help anybody to start.
@@ -169,7 +169,7 @@ fn course(report: &Report, cause: &Cause<'_>) -> String {
 /// Returns a line for each scenario with allowances that are no longer needed: how many, and
 /// the command that removes them.
 pub(super) fn improved(view: &View<'_>) -> Option<String> {
-    let places = view.order.iter().copied();
+    let places = worst_first(view.joined).into_iter();
     let stale = places.filter_map(|place| {
         let report = view.joined.scenarios[place].report()?;
         let n = report.stale().len();

@@ -46,7 +46,7 @@ pub(super) fn first_line(view: &View<'_>, entry: &Entry<'_>) -> String {
         return format!("{icon} {}", no_result(view, entry));
     }
     let place = entry.cause().and_then(|cause| cause.place());
-    let is_said = entry.kind == Kind::Grows && view.has_one_cause();
+    let is_said = view.is_in_headline(entry);
     let words = match place {
         Some(place) => {
             let place = Words::default()
@@ -93,34 +93,20 @@ fn held(view: &View<'_>, entry: &Entry<'_>) -> Option<String> {
 
 /// Returns what the growth means: for a service, by who stayed, and against the base.
 fn means(view: &View<'_>, entry: &Entry<'_>) -> Option<String> {
-    let cause = entry.cause()?;
-    let mut sentences: Vec<String> = cause.means().iter().map(|text| sentence(text)).collect();
-    if let Some(every) = cause.report.sampled_every() {
-        sentences.push(format!(
-            "Estimated from one sample every {every}; the number behind ± is the error."
-        ));
-    }
-    sentences.extend(view.since(entry));
-    if entry.kind == Kind::Grows {
-        let filling = cause.report.may_be_filling(&cause.findings);
-        sentences.extend(filling.map(|filling| sentence(&filling)));
-    }
+    entry.cause()?;
+    let since = view.since(entry);
+    let since = since.map(|since| since.markdown(NAME, |_, _| None));
+    let (means, filling) = (entry.means().into_iter(), entry.filling().into_iter());
+    let sentences = means.map(|text| sentence(&text)).chain(since);
+    let sentences = sentences.chain(filling.map(|text| sentence(&text)));
+    let sentences: Vec<String> = sentences.collect();
     (!sentences.is_empty()).then(|| sentences.join(" "))
 }
 
 /// Returns the commands in one block, each below a comment that says what it does.
 fn commands(view: &View<'_>, entry: &Entry<'_>) -> Option<String> {
-    let accept = match entry.kind {
-        Kind::Grows | Kind::Expired => entry.accept(view.joined),
-        _ => None,
-    };
-    let accept = accept.map(|step| (step.to, step.command));
-    let again = match entry.kind {
-        Kind::Expired => None,
-        _ => entry.again().map(|command| ("measure it again", command)),
-    };
-    let lines = accept.into_iter().chain(again);
-    let lines = lines.map(|(to, command)| format!("# {to}\n{command}"));
+    let steps = entry.steps(view.joined).into_iter();
+    let lines = steps.map(|step| format!("# {}\n{}", step.to, step.command));
     let lines: Vec<String> = lines.collect();
     (!lines.is_empty()).then(|| fenced(&lines.join("\n"), COMMAND))
 }

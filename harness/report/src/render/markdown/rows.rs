@@ -5,8 +5,8 @@ use plimsoll_core::report::units::plural;
 use plimsoll_core::report::view::Sum;
 
 use super::page::Rows;
-use super::{NAME, View, entry, state, summary_line};
-use crate::render::entries::Entry;
+use super::{NAME, View, entry, is_green, state, summary_line};
+use crate::render::entries::{Entry, worst_first};
 use plimsoll_text::sink::table_code_span;
 
 /// Returns the folded list of further entries, one line each.
@@ -24,7 +24,9 @@ pub(super) fn more(view: &View<'_>, entries: &[Entry<'_>]) -> Option<Rows> {
 
 /// Returns the folded table of all green scenarios.
 pub(super) fn green(view: &View<'_>) -> Option<Rows> {
-    let rows: Vec<String> = view.green().map(|place| green_row(view, place)).collect();
+    let places = worst_first(view.joined).into_iter();
+    let green = places.filter(|place| is_green(&view.joined.scenarios[*place]));
+    let rows: Vec<String> = green.map(|place| green_row(view, place)).collect();
     let one = "scenario within its baseline";
     let summary = plural(rows.len() as u64, one, "scenarios within their baselines");
     let head = "| State | Scenario | Grows by, as allowed | Would have seen |\n|:--|:--|--:|:--|\n";

@@ -1,6 +1,7 @@
 //! The message of a result, as text and as Markdown.
 
 use plimsoll_core::judge::Verdict;
+use plimsoll_core::report::view::Step;
 use plimsoll_core::report::{Check, Finding, Report};
 use plimsoll_text::words::{Word, Words, place};
 
@@ -92,16 +93,8 @@ pub(super) fn entry(joined: &Joined, titles: &[String], entry: &Entry<'_>) -> Me
             words = words.say("; accepted because ").quote(reason);
         }
     }
-    let accept = match entry.kind {
-        Kind::Grows => entry.accept(joined),
-        _ => None,
-    };
-    if let Some(step) = accept {
-        let to = capital(step.to);
-        words = words.say(format!(". {to}: ")).quote(step.command);
-    }
-    if let Some(again) = entry.again() {
-        words = words.say(". Measure it again: ").quote(again);
+    for Step { to, command } in entry.steps(joined) {
+        words = words.say(format!(". {}: ", capital(to))).quote(command);
     }
     words.into()
 }
