@@ -156,7 +156,7 @@ impl From<PprofError> for ReadError {
 
 impl From<io::Error> for ReadError {
     fn from(why: io::Error) -> Self {
-        // `Limited` and `Unpacked` wrap a `ReadError` in their `io::Error`.
+        // `Unpacked` wraps a `ReadError` in its `io::Error`.
         why.downcast().unwrap_or_else(ReadError::Io)
     }
 }
@@ -167,8 +167,17 @@ impl From<io::Error> for ReadError {
 ///
 /// If the bytes are not a profile, were cut short, or exceed a limit.
 pub fn read(input: &mut dyn BufRead, limits: Limits) -> Result<Profile, ReadError> {
-    let mut input = Limited::new(input, limits.bytes);
-    unpacked(&mut input, limits, 0)
+    limited(input, limits, 0)
+}
+
+/// Reads at most one byte more than the limit, and fails if there is that byte.
+fn limited(input: &mut dyn BufRead, limits: Limits, layers: usize) -> Result<Profile, ReadError> {
+    let mut input = input.take(limits.bytes.saturating_add(1));
+    let read = unpacked(&mut input, limits, layers);
+    match input.limit() {
+        0 => Err(ReadError::TooLarge(limits.bytes)),
+        _ => read,
+    }
 }
 
 impl Limits {
@@ -217,8 +226,7 @@ fn unpacked(input: &mut dyn BufRead, limits: Limits, layers: usize) -> Result<Pr
                 count: 0,
             };
             let mut unpacked = BufReader::with_capacity(BUFFER, unpacked);
-            let mut limited = Limited::new(&mut unpacked, limits.bytes);
-            self::unpacked(&mut limited, limits, layers + 1)
+            limited(&mut unpacked, limits, layers + 1)
         }
         Format::Heap => heap::read(&mut whole, None, limits),
         Format::Symbols => {
@@ -342,45 +350,6 @@ fn next_line(
         }
     }
     Ok(true)
-}
-
-/// A reader that fails if the input is longer than the limit.
-struct Limited<'a> {
-    input: &'a mut dyn BufRead,
-    left: u64,
-    limit: u64,
-}
-
-impl<'a> Limited<'a> {
-    fn new(input: &'a mut dyn BufRead, limit: u64) -> Self {
-        let left = limit;
-        Limited { input, left, limit }
-    }
-}
-
-impl Read for Limited<'_> {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let read = self.input.read(into)?;
-        let left = self.left.checked_sub(read as u64);
-        self.left = left.ok_or_else(|| io::Error::other(ReadError::TooLarge(self.limit)))?;
-        Ok(read)
-    }
-}
-
-impl BufRead for Limited<'_> {
-    fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        if self.left == 0 && !self.input.fill_buf()?.is_empty() {
-            return Err(io::Error::other(ReadError::TooLarge(self.limit)));
-        }
-        let filled = self.input.fill_buf()?;
-        let most = usize::try_from(self.left).unwrap_or(usize::MAX);
-        Ok(&filled[..filled.len().min(most)])
-    }
-
-    fn consume(&mut self, bytes: usize) {
-        self.input.consume(bytes);
-        self.left = self.left.saturating_sub(bytes as u64);
-    }
 }
 
 /// A reader that counts the bytes that were read.
