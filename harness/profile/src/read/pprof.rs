@@ -34,7 +34,7 @@ use crate::Profile;
 use crate::profile::{
     Location, LocationId, MAX_FUNCTIONS, MappedObject, Measure, ProfileBuilder, Values,
 };
-use wire::{Field, Message, Start};
+use wire::{Field, Message};
 
 mod wire;
 
@@ -123,7 +123,7 @@ impl PprofError {
 pub(super) fn read(input: &mut dyn BufRead, limits: Limits) -> Result<Profile, ReadError> {
     let bytes = whole(input, limits)?;
     let mut room = Room::of(bytes.len(), limits)?;
-    let profile = Message::new(&bytes);
+    let profile = Message::at(&bytes, 0);
     let strings = Strings::read(profile, &mut room)?;
     let tables = Tables::read(profile, &strings, &mut room)?;
     let columns = Columns::of(&tables.sample_types)?;
@@ -166,7 +166,7 @@ fn whole(input: &mut dyn BufRead, limits: Limits) -> Result<Vec<u8>, ReadError> 
     loop {
         let read = (&mut *input).take(PIECE).read_to_end(&mut bytes)?;
         while let Some(rest) = bytes.get(next..) {
-            let Some(Start { offset, len }) = Message::at(rest, next).start()? else {
+            let Some((offset, len)) = Message::at(rest, next).start()? else {
                 break;
             };
             tables += size_of::<&[u8]>();
@@ -689,16 +689,15 @@ fn sample_locations(
     stack: &mut Vec<LocationId>,
 ) -> Result<(), PprofError> {
     const NAME: &str = "Sample.location_id";
-    let mut ids = field.varints(NAME)?;
-    while let Some((id, offset)) = ids.next()? {
+    field.varints(NAME, |id, offset| {
         if stack.len() == MAX_FRAMES {
             let expected = "at most 65536 locations in a sample";
             return Err(PprofError::malformed(offset, NAME, expected, "more"));
         }
         let place = locations.ids.find(id, offset, NAME)?;
         stack.push(locations.locations[place]);
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 fn sample_values(
@@ -707,8 +706,7 @@ fn sample_values(
     values: &mut Vec<u64>,
 ) -> Result<(), PprofError> {
     const NAME: &str = "Sample.value";
-    let mut numbers = field.varints(NAME)?;
-    while let Some((value, offset)) = numbers.next()? {
+    field.varints(NAME, |value, offset| {
         if values.len() == columns.len {
             let expected = "one for each sample type";
             return Err(PprofError::malformed(offset, NAME, expected, "more"));
@@ -724,6 +722,6 @@ fn sample_values(
             ));
         }
         values.push(value);
-    }
-    Ok(())
+        Ok(())
+    })
 }

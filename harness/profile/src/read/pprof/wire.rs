@@ -36,13 +36,6 @@ enum Value<'a> {
     Fixed,
 }
 
-/// Where the rest of a field begins, after its number and its length, and how long it is.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Start {
-    pub(super) offset: usize,
-    pub(super) len: u64,
-}
-
 /// How a value is written.
 #[derive(Clone, Copy, Debug)]
 enum Wire {
@@ -52,12 +45,7 @@ enum Wire {
 }
 
 impl<'a> Message<'a> {
-    /// Returns the message of a whole profile.
-    pub(super) fn new(bytes: &'a [u8]) -> Self {
-        Message::at(bytes, 0)
-    }
-
-    /// Returns the message of the rest of a profile, from this offset on.
+    /// Returns the message of a profile, from this offset on.
     pub(super) fn at(bytes: &'a [u8], offset: usize) -> Self {
         Message {
             name: "Profile",
@@ -66,8 +54,9 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// Reads the start of the next field. Returns `None` if more bytes are needed.
-    pub(super) fn start(mut self) -> Result<Option<Start>, PprofError> {
+    /// Reads the number of the next field. Returns where the rest of it begins, and how long it
+    /// is; `None` if more bytes are needed.
+    pub(super) fn start(mut self) -> Result<Option<(usize, u64)>, PprofError> {
         // A varint has at most ten bytes, and its last one begins with a zero.
         let is_cut = |message: &Self| {
             message.bytes.len() < 10 && message.bytes.iter().all(|byte| byte & 0x80 != 0)
@@ -82,8 +71,7 @@ impl<'a> Message<'a> {
             Wire::Varint => self.varint(self.name).map(|_| 0)?,
             Wire::Bytes => self.varint(self.name)?,
         };
-        let offset = self.offset;
-        Ok(Some(Start { offset, len }))
+        Ok(Some((self.offset, len)))
     }
 
     /// Reads the number of a field, and how its value is written.
@@ -201,20 +189,25 @@ impl<'a> Field<'a> {
         })
     }
 
-    /// Returns the value as part of a repeated field: one number, or several packed ones.
-    pub(super) fn varints(&self, name: &'static str) -> Result<Varints<'a>, PprofError> {
-        let (one, bytes) = match self.value {
-            Value::Varint(number) => (Some(number), &[][..]),
-            Value::Bytes(bytes) => (None, bytes),
-            Value::Fixed => return Err(self.otherwise(name, "a varint, or several")),
-        };
-        let offset = self.offset;
-        let packed = Message {
-            name,
-            bytes,
-            offset,
-        };
-        Ok(Varints { one, packed })
+    /// Calls `read` with each number of a repeated field and its offset in the profile. The value
+    /// is one number, or several packed ones.
+    pub(super) fn varints(
+        &self,
+        name: &'static str,
+        mut read: impl FnMut(u64, usize) -> Result<(), PprofError>,
+    ) -> Result<(), PprofError> {
+        if let Value::Varint(number) = self.value {
+            return read(number, self.offset);
+        }
+        if let Value::Fixed = self.value {
+            return Err(self.otherwise(name, "a varint, or several"));
+        }
+        let mut packed = self.message(name)?;
+        while !packed.bytes.is_empty() {
+            let offset = packed.offset;
+            read(packed.varint(name)?, offset)?;
+        }
+        Ok(())
     }
 
     fn otherwise(&self, name: &'static str, expected: &'static str) -> PprofError {
@@ -234,25 +227,5 @@ impl<'a> Field<'a> {
         found: impl Into<String>,
     ) -> PprofError {
         PprofError::malformed(self.offset, name, expected, found)
-    }
-}
-
-/// The numbers of a repeated field.
-#[derive(Debug)]
-pub(super) struct Varints<'a> {
-    one: Option<u64>,
-    packed: Message<'a>,
-}
-
-impl Varints<'_> {
-    /// Returns the next number and its offset in the profile. Returns `None` at the end.
-    pub(super) fn next(&mut self) -> Result<Option<(u64, usize)>, PprofError> {
-        let offset = self.packed.offset;
-        let number = match self.one.take() {
-            Some(number) => number,
-            None if self.packed.bytes.is_empty() => return Ok(None),
-            None => self.packed.varint(self.packed.name)?,
-        };
-        Ok(Some((number, offset)))
     }
 }
