@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::calls::Calls;
+use crate::table::Table;
 use crate::view::{NameId, Names};
 
 /// How much of the graph is drawn. Names and defaults are jeprof's.
@@ -26,12 +27,6 @@ impl Default for Dot {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-struct Held {
-    flat: f64,
-    cum: f64,
-}
-
 /// Writes the call graph. `say` formats a number with its unit. In a recursive stack, a name
 /// and an edge count once.
 pub fn dot(
@@ -43,28 +38,15 @@ pub fn dot(
     say: impl Fn(f64) -> String,
 ) -> String {
     let gaining = || gains.iter().enumerate().filter(|(_, gain)| **gain != 0.0);
-    let mut held: BTreeMap<NameId, Held> = BTreeMap::new();
-    let mut total = 0.0;
-    for (stack, gain) in gaining() {
-        total += gain.abs();
-        if let Some(leaf) = calls.leaf_first(stack).next() {
-            held.entry(leaf).or_default().flat += gain;
-        }
-        let names: BTreeSet<NameId> = calls.leaf_first(stack).collect();
-        for name in names {
-            held.entry(name).or_default().cum += gain;
-        }
-    }
-
-    let is_large = |held: &Held| held.cum.abs() >= limits.node_fraction * total;
-    held.retain(|_, held| is_large(held));
-    let mut shown: Vec<(NameId, Held)> = held.into_iter().collect();
-    shown.sort_by(|(a, one), (b, two)| {
+    let total: f64 = gains.iter().map(|gain| gain.abs()).sum();
+    let mut shown = Table::of_calls(calls, gains, true, names).rows;
+    shown.retain(|row| row.cum.abs() >= limits.node_fraction * total);
+    shown.sort_by(|one, two| {
         let order = two.cum.abs().total_cmp(&one.cum.abs());
-        order.then_with(|| names.get(*a).cmp(names.get(*b)))
+        order.then_with(|| names.get(one.name).cmp(names.get(two.name)))
     });
     shown.truncate(limits.nodes);
-    let drawn = shown.iter().map(|(name, _)| *name);
+    let drawn = shown.iter().map(|row| row.name);
     let numbers: BTreeMap<NameId, usize> = drawn.zip(1..).collect();
 
     // Only edges between drawn nodes: in all, there may be a hundred times as many.
@@ -88,8 +70,8 @@ pub fn dot(
         "legend [shape=note fontsize=16 label={}];\n",
         quoted(&format!("{title}\n{} in all", say(gains.iter().sum())))
     ));
-    for (number, (name, held)) in (1..).zip(&shown) {
-        let mut label = format!("{}\n{}", names.get(*name), say(held.flat));
+    for (number, held) in (1..).zip(&shown) {
+        let mut label = format!("{}\n{}", names.get(held.name), say(held.flat));
         label.push_str(&format!(" ({:.1} %)", percent(held.flat)));
         if (held.cum - held.flat).abs() > 0.0 {
             let (cum, percent) = (say(held.cum), percent(held.cum));

@@ -14,6 +14,7 @@ const MIN_WIDTH: f64 = 0.1;
 /// The most frames that are drawn of a stack. jemalloc cuts stacks at 128 addresses, each with
 /// a few inlined frames.
 const MAX_FRAMES: usize = 500;
+const NOTHING: &str = "nothing is there";
 /// The largest count of a stack. The widest picture has no room for more.
 const MAX_COUNT: f64 = 1e17;
 
@@ -32,8 +33,6 @@ pub fn flamegraph(
     subtitle: &str,
     count_name: &str,
 ) -> Result<String, FlamegraphError> {
-    let title = plimsoll_core::flamegraph::shown(title);
-    let subtitle = plimsoll_core::flamegraph::shown(subtitle);
     let total: f64 = gains.iter().map(|gain| gain.abs()).sum();
     let towers: &[(Tower, f64)] = match is_growth {
         true => &[(Tower::Grew, 1.0), (Tower::Shrank, -1.0)],
@@ -49,27 +48,18 @@ pub fn flamegraph(
             }
         }
     }
-    stacks.sort();
-    if stacks.is_empty() {
-        let why = match is_growth {
-            // Some stacks have a value, but each is too narrow to be seen.
-            _ if whole(total) > 0 => "every stack is too narrow to be drawn",
-            true => "nothing grew and nothing shrank",
-            false => "nothing is there",
-        };
-        return Ok(nothing(WIDTH, &title, why));
-    }
-    draw(&Picture {
-        title,
-        subtitle: Some(subtitle),
-        count_name: count_name.to_owned(),
-        width: WIDTH,
-        min_width: MIN_WIDTH,
-        image: false,
-        theme: Theme::Light,
-        stacks: &stacks,
-        ages: BTreeMap::new(),
-    })
+    let why_none = match is_growth {
+        // Some stacks have a value, but each is too narrow to be seen.
+        _ if whole(total) > 0 => "every stack is too narrow to be drawn",
+        true => "nothing grew and nothing shrank",
+        false => NOTHING,
+    };
+    picture(
+        stacks,
+        BTreeMap::new(),
+        why_none,
+        [title, subtitle, count_name],
+    )
 }
 
 /// Draws stacks, root first, in which each name comes with its age: from 0 (young) to 1 (old). A
@@ -84,7 +74,6 @@ pub fn flamegraph_of_ages(
     subtitle: &str,
     count_name: &str,
 ) -> Result<String, FlamegraphError> {
-    let title = plimsoll_core::flamegraph::shown(title);
     let mut ages = BTreeMap::new();
     let mut drawn = Vec::new();
     for (stack, value) in stacks {
@@ -98,10 +87,21 @@ pub fn flamegraph_of_ages(
             drawn.push((Tower::Held, names(&frames, MAX_FRAMES), count));
         }
     }
-    drawn.sort();
-    if drawn.is_empty() {
-        return Ok(nothing(WIDTH, &title, "nothing is there"));
+    picture(drawn, ages, NOTHING, [title, subtitle, count_name])
+}
+
+/// Draws stacks below their texts: title, subtitle, and the name of a count.
+fn picture(
+    mut stacks: Vec<(Tower, Vec<String>, u64)>,
+    ages: BTreeMap<String, f64>,
+    why_none: &str,
+    [title, subtitle, count_name]: [&str; 3],
+) -> Result<String, FlamegraphError> {
+    let title = plimsoll_core::flamegraph::shown(title);
+    if stacks.is_empty() {
+        return Ok(nothing(WIDTH, &title, why_none));
     }
+    stacks.sort();
     draw(&Picture {
         title,
         subtitle: Some(plimsoll_core::flamegraph::shown(subtitle)),
@@ -110,7 +110,7 @@ pub fn flamegraph_of_ages(
         min_width: MIN_WIDTH,
         image: false,
         theme: Theme::Light,
-        stacks: &drawn,
+        stacks: &stacks,
         ages,
     })
 }
