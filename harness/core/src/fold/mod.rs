@@ -33,6 +33,7 @@ pub use alike::may_be_one;
 pub(crate) use classify::{is_harness, is_of_std};
 pub use contents::Contents;
 pub use normalize::normalize_frame;
+pub use qualify::unversioned;
 pub(crate) use qualify::{HARNESS, crate_of, package_of_file, version_of_file};
 
 use serde::Serialize;

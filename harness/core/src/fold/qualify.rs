@@ -209,7 +209,7 @@ fn is_sources_of_sources(before: &str) -> bool {
 
 /// Returns a name such as `foo-bar-1.2.3-rc.1` without its version. `None` if it has no
 /// version.
-fn unversioned(package: &str) -> Option<&str> {
+pub fn unversioned(package: &str) -> Option<&str> {
     Some(with_version(package)?.0)
 }
 

@@ -1,14 +1,13 @@
 //! Addresses of source lines on GitHub.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use plimsoll_core::Frame;
 use plimsoll_text::sink::url;
 
 use super::plain;
 use crate::joined::{Joined, Source};
 
 /// What stands for itself in a path, beside letters and digits.
-const PATH: &AsciiSet = &NON_ALPHANUMERIC
+pub(super) const PATH: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'/')
     .remove(b'-')
     .remove(b'.')
@@ -43,13 +42,8 @@ impl Links {
     /// Returns the address of a line, if its file is in the repository.
     pub fn line(&self, file: &str, line: Option<u32>) -> Option<String> {
         let base = self.base.as_ref()?;
-        let frame = Frame {
-            function: String::new(),
-            file: Some(file.to_owned()),
-            line: Some(line.unwrap_or(1)),
-        };
-        let place = plain::place(&frame, &self.prefix)?;
-        let path = utf8_percent_encode(&place.path, PATH);
+        let path = plain::own_file(&self.prefix, file)?;
+        let path = utf8_percent_encode(&path, PATH);
         let line = line.map_or(String::new(), |line| format!("#L{line}"));
         url(&format!("{base}/{path}{line}"))
     }

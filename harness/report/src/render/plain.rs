@@ -1,6 +1,7 @@
 //! What SARIF and JUnit share: clean text, and the place of a finding in the repository.
 
 use plimsoll_core::Frame;
+use plimsoll_core::fold::unversioned;
 use plimsoll_core::report::Finding;
 use plimsoll_text::escape::is_hidden;
 
@@ -16,7 +17,7 @@ pub fn clean(text: &str) -> String {
 }
 
 /// Returns text cleaned as by [`clean`], in one line of at most `most` characters.
-pub fn clean_line(text: &str, most: usize) -> String {
+pub(crate) fn clean_line(text: &str, most: usize) -> String {
     let text = text.replace(['\n', '\r', '\t'], " ");
     let mut chars = text.chars().filter(|&c| !is_hidden(c));
     let line: String = chars.by_ref().take(most).collect();
@@ -43,7 +44,7 @@ pub fn blamed(finding: &Finding, prefix: &str) -> Option<Place> {
 
 /// Returns the frames whose lines may be the one to blame, the best first: what puts the objects
 /// into what holds them, then what allocates them.
-pub fn blamed_frames(finding: &Finding) -> impl Iterator<Item = &Frame> {
+pub(crate) fn blamed_frames(finding: &Finding) -> impl Iterator<Item = &Frame> {
     let blames = [finding.held_at(), finding.blame.as_ref()];
     let blamed = blames
         .into_iter()
@@ -54,21 +55,23 @@ pub fn blamed_frames(finding: &Finding) -> impl Iterator<Item = &Frame> {
 
 /// Returns the place of a frame, if it is in the repository.
 pub fn place(frame: &Frame, prefix: &str) -> Option<Place> {
-    let file = frame.file.as_deref()?;
-    if is_elsewhere(file) {
-        return None;
-    }
     Some(Place {
-        path: in_repository(prefix, file)?,
+        path: own_file(prefix, frame.file.as_deref()?)?,
         line: frame.line?.max(1),
     })
+}
+
+/// Returns the path of a frame's file from the root of the repository, if it is in there.
+pub(super) fn own_file(prefix: &str, file: &str) -> Option<String> {
+    let own = Some(file).filter(|file| !is_elsewhere(file))?;
+    in_repository(prefix, own)
 }
 
 /// Returns a path in the workspace as a path from the root of the repository.
 ///
 /// Returns `None` for a path that leaves the repository, or that could mean another file on
 /// another system.
-pub fn in_repository(prefix: &str, path: &str) -> Option<String> {
+pub(crate) fn in_repository(prefix: &str, path: &str) -> Option<String> {
     let mut names: Vec<&str> = Vec::new();
     for path in [prefix, path] {
         if path.starts_with('/') || path.contains(['\\', ':']) || clean(path) != path {
@@ -103,20 +106,7 @@ fn is_elsewhere(file: &str) -> bool {
     first == "vendor"
         || first == "library" && std.contains(&second)
         || commit
-        || file.split('/').any(is_versioned)
-}
-
-/// Returns whether a name ends in a version: `lru-0.18.1`, `zip-2.0.0-pre.1`.
-fn is_versioned(name: &str) -> bool {
-    name.match_indices('-').any(|(at, _)| {
-        let mut numbers = name[at + 1..].splitn(3, '.');
-        let mut number = || numbers.next().unwrap_or("");
-        let whole = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-        at > 0
-            && whole(number())
-            && whole(number())
-            && number().starts_with(|c: char| c.is_ascii_digit())
-    })
+        || file.split('/').any(|name| unversioned(name).is_some())
 }
 
 #[cfg(test)]
