@@ -5,7 +5,7 @@
 //! | markdown, in a line | [`code_span`] |
 //! | markdown, a cell of a table | [`table_code_span`] |
 //! | markdown, several lines | [`fenced`] |
-//! | HTML in markdown | [`html_code`], [`html_text`], [`html_attribute`] |
+//! | HTML in markdown | [`html_text`], [`html_attribute`] |
 //! | an address in either | [`url`] |
 //! | a runner's command | [`workflow_command_data`], [`workflow_command_property`] |
 //! | a runner's log | [`log`] |
@@ -105,14 +105,9 @@ fn lines(text: &str, room: usize) -> Vec<String> {
 }
 
 /// Returns text for the content of an HTML element. GitHub still looks for mentions in it, so
-/// a name goes through [`html_code`].
+/// a name stands in `<code>`.
 pub fn html_text(text: &str, room: usize) -> String {
     escape::markup(&line(text, room)).replace('@', AFTER_AT)
-}
-
-/// Returns `<code>…</code>`, for places where markdown is not read, such as `<summary>`.
-pub fn html_code(text: &str, room: usize) -> String {
-    format!("<code>{}</code>", html_text(text, room))
 }
 
 /// Returns the value of an attribute. The caller writes the double quotes around it.

@@ -48,10 +48,10 @@ fn fences() {
 
 #[test]
 fn html_places() {
-    let code = "<code>Vec&lt;T&gt;::push(&#39;@\u{200b}a&#39; &amp; &quot;b&quot;)</code>";
+    let text = "Vec&lt;T&gt;::push(&#39;@\u{200b}a&#39; &amp; &quot;b&quot;)";
     check(
-        |text| html_code(text, 60),
-        &[("Vec<T>::push('@a' & \"b\")", code)],
+        |text| html_text(text, 60),
+        &[("Vec<T>::push('@a' & \"b\")", text)],
     );
     let attribute = "&quot;&gt;&lt;script&gt;";
     check(
