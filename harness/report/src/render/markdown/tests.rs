@@ -1,13 +1,14 @@
-//! What a comment says that only the bot can know, and how each verdict reads.
+//! What a comment says that only the bot can know, and what no report of the gallery shows. The
+//! gallery (`xtask/src/gallery`) has a comment for each verdict.
 
 use insta::assert_snapshot;
+use plimsoll_core::Rate;
 use plimsoll_core::judge::Verdict;
-use plimsoll_core::report::{Check, CheckOutcome, Failure, Finding, Report, Standing, Subject};
-use plimsoll_core::{Rate, Resource, Tally};
+use plimsoll_core::report::{Failure, Finding, Report};
 
 use super::{comment, no_result, summary};
-use crate::joined::{Joined, NoResult, Outcome};
-use crate::render::fixtures::{finding, joined, regressed, report, sample};
+use crate::joined::NoResult;
+use crate::render::fixtures::{finding, joined, regressed, report};
 use crate::render::{Context, Image, Marker, Touched, TouchedKind};
 
 fn context() -> Context {
@@ -27,17 +28,9 @@ fn context() -> Context {
     }
 }
 
-fn rate(objects: f64, bytes: f64) -> Rate {
-    Rate { objects, bytes }
-}
-
 /// Of reports at a desk: without the drawings and the last line.
 fn told(reports: Vec<Report>) -> String {
-    told_of(&joined(reports))
-}
-
-fn told_of(joined: &Joined) -> String {
-    let text = comment(joined, &Context::default());
+    let text = comment(&joined(reports), &Context::default());
     let is_of_all = |line: &&str| {
         let starts = "</details>,<sub>,100 %,  ";
         starts.split(',').any(|start| line.starts_with(start))
@@ -48,225 +41,19 @@ fn told_of(joined: &Joined) -> String {
 }
 
 #[test]
-fn one_of_several_keeps_growing() {
-    let stacks = [
-        ("demo::main http::serve http::parse_headers", 48.0),
-        ("demo::main log::line", 2.0),
-    ];
-    let mut bad = regressed("http::parse_headers", &stacks);
-    bad.findings[1].standing = Standing::Exceeded;
-    bad.findings[1].allowed = rate(0.01, 1.0);
-    bad.findings[1].reason = Some("the log | is kept".to_owned());
-    let within = |name| report(name, Verdict::Within);
-    let all = vec![within("lru_churn"), bad, within("b")];
-    assert_snapshot!(comment(&joined(all), &context()), @r#"
-    <!-- plimsoll:v1 key=main -->
-    <!-- plimsoll:meta {"run":77,"attempt":2,"sha":"2bc8970aa","job":"c0ffee","state":"red"} -->
-
-    ### 🔴 Leak check: 1 of 3 scenarios keeps growing for 2 reasons
-
-    🔴 **+48 B**, +1.00 objects per iteration (allowed: 0 B) in `http::parse_headers` at `src/lib.rs:7` (scenario `http::parse_headers`)
-
-    1 GiB in 6.2 h at 1,000 iterations a second. A cache of more than 8,192 objects looks like this too: make it smaller in the scenario, or raise the budget until it is full.
-
-    ```text
-    # fix it, or accept it
-    cargo plimsoll accept http::parse_headers --reason "…"
-    # measure it again
-    cargo test -p demo --test leaks -- --exact http::parse_headers
-    ```
-
-    <details open><summary>Stacks and flame graph</summary>
-
-    ```text
-    grew +50 B per iteration
-    100 %     +50 B ████████ demo::main
-     96 %     +48 B ███████▋ ├ http::serve
-                             │ › http::parse_headers
-      4 %      +2 B ▎        └ log::line
-    ```
-
-    Linear over 8,192 iterations, every allocation counted: 24 KiB → 384 KiB `▁▁▁▁▁▂▂▂▂▃▃▃▃▃▄▄▄▄▅▅▅▅▅▆▆▆▆▇▇▇▇█`.
-
-    [Interactive flame graph](https://example.org/o/r/actions/runs/77/artifacts/5)
-
-    </details>
-
-    🔴 **+2 B**, +1.00 objects per iteration (allowed: 1 B, 0.010 objects) in `log::line` at `src/lib.rs:7` (scenario `http::parse_headers`)
-
-    1 GiB in 6.2 d at 1,000 iterations a second. A cache of more than 8,192 objects looks like this too: make it smaller in the scenario, or raise the budget until it is full.
-
-    <details><summary>Stacks and flame graph</summary>
-
-    - accepted because `the log | is kept`
-
-    Linear over 8,192 iterations, every allocation counted: 24 KiB → 384 KiB `▁▁▁▁▁▂▂▂▂▃▃▃▃▃▄▄▄▄▅▅▅▅▅▆▆▆▆▇▇▇▇█`.
-
-    [Interactive flame graph](https://example.org/o/r/actions/runs/77/artifacts/5)
-
-    </details>
-
-    <sub>[report](https://example.org/o/r/actions/runs/77/artifacts/5) · [measuring job](https://example.org/o/r/actions/runs/77) · not compared with main: no report of it was given · plimsoll 0.1.0 · base `9f31c02` · head `2bc8970` · `x86_64-unknown-linux-gnu` · run 77, attempt 2</sub>
-    "#);
-}
-
-#[test]
-fn who_holds_it() {
-    let mut bad = regressed("open", &[("demo::main lru::put", 48.0)]);
-    bad.findings[0].holders = Some(sample::in_a_map());
-    bad.findings[0].blame = Some(sample::blame("store::session", 12));
-    assert_snapshot!(told(vec![bad]), @r#"
-    ### 🔴 Leak check: 1 of 1 scenario keeps growing by +48 B, +1.00 objects per iteration (allowed: 0 B)
-
-    🔴 In `store::open` at `src/store.rs:9` (scenario `open`)
-
-    Allocated in `store::session` at `src/store.rs:12`. Held by a `HashMap<u64, Arc<Session>>`, and that by the static `app::SESSIONS`.
-
-    1 GiB in 6.2 h at 1,000 iterations a second. A cache of more than 8,192 objects looks like this too: make it smaller in the scenario, or raise the budget until it is full.
-
-    ```text
-    # fix it, or accept it
-    cargo plimsoll accept open --reason "…"
-    # measure it again
-    cargo test -p demo --test leaks -- --exact open
-    ```
-
-    <details open><summary>Stacks and flame graph</summary>
-
-    ```text
-    grew +48 B per iteration
-    ```
-
-    Linear over 8,192 iterations, every allocation counted: 24 KiB → 384 KiB `▁▁▁▁▁▂▂▂▂▃▃▃▃▃▄▄▄▄▅▅▅▅▅▆▆▆▆▇▇▇▇█`.
-    "#);
-}
-
-#[test]
-fn all_within() {
-    let mut allowed = report("b", Verdict::Within);
-    allowed.findings.push(Finding {
-        verdict: Verdict::Within,
-        standing: Standing::Allowed,
-        ..finding("main put", 16.0)
-    });
-    let mut coarse = report("c", Verdict::Within);
-    coarse.visible = Some(rate(0.01, 0.08).into());
-    assert_snapshot!(told(vec![report("a", Verdict::Within), allowed, coarse]), @"### 🟢 Leak check: 3 of 3 scenarios are within their baselines");
-}
-
-#[test]
-fn improved() {
-    let mut better = report("a", Verdict::Improved);
-    better.findings.push(Finding {
-        verdict: Verdict::Improved,
-        standing: Standing::Stale,
-        rate: Rate::default(),
-        levels: Vec::new(),
-        frames: Vec::new(),
-        allowed: rate(1.0, 48.0),
-        ..finding("main put", 0.0)
-    });
-    assert_snapshot!(told(vec![better]), @"
-    ### 🟢 Leak check: 1 of 1 scenario is within its baseline
-
-    - `a`: 1 allowance is no longer needed: `cargo plimsoll accept a`
-    ");
-}
-
-#[test]
-fn failed() {
+fn of_a_long_output_the_beginning_and_the_end_are_shown() {
     let mut bad = report("a", Verdict::Failed);
-    let line = |n: usize| format!("line {n}\n");
-    let output = |from| (from..=40).map(line).collect::<String>();
     bad.failure = Some(Failure {
         what: "panicked: index out of bounds".to_owned(),
         iteration: Some(1_234),
-        output: output(1),
+        output: (1..=40).map(|n| format!("line {n}\n")).collect(),
     });
-    bad.findings.push(finding("main put", 16.0));
-    let told = told(vec![bad]).replace(&output(11), "(line 11 to line 40)\n");
-    assert_snapshot!(told, @"
-    ### 🔴 Leak check: 1 of 1 scenario failed, 1 keeps growing by +16 B, +1.00 objects per iteration (allowed: 0 B)
-
-    🔴 `a`: failed in iteration 1,234: `panicked: index out of bounds`; until then 1 stack kept growing
-
-    <details><summary>What it printed</summary>
-
-    ```text
-    line 1
-    line 2
-    line 3
-    line 4
-    line 5
-    … 10 lines left out
-    line 16
-    line 17
-    line 18
-    line 19
-    line 20
-    line 21
-    line 22
-    line 23
-    line 24
-    line 25
-    line 26
-    line 27
-    line 28
-    line 29
-    line 30
-    line 31
-    line 32
-    line 33
-    line 34
-    line 35
-    line 36
-    line 37
-    line 38
-    line 39
-    line 40
-    ```
-
-    ```text
-    # measure it again
-    cargo test -p demo --test leaks -- --exact a
-    ```
-
-    🔴 In `put` at `src/lib.rs:7` (scenario `a`)
-
-    1 GiB in 19 h at 1,000 iterations a second. A cache of more than 8,192 objects looks like this too: make it smaller in the scenario, or raise the budget until it is full.
-
-    <details open><summary>Stacks and flame graph</summary>
-
-    Linear over 8,192 iterations, every allocation counted: 24 KiB → 384 KiB `▁▁▁▁▁▂▂▂▂▃▃▃▃▃▄▄▄▄▅▅▅▅▅▆▆▆▆▇▇▇▇█`.
-    ");
-}
-
-#[test]
-fn broken() {
-    let mut bad = report("a", Verdict::Broken);
-    bad.checks.push(Check {
-        name: "canary".to_owned(),
-        outcome: CheckOutcome::Failed,
-        detail: "expected 4,096 B of canary, found 0 B\n```\nhint: look".to_owned(),
-    });
-    assert_snapshot!(told(vec![bad]), @"
-    ### 🔴 Leak check: 1 of 1 scenario could not be measured
-
-    🔴 `a`: the measurement cannot be trusted: the check `canary` failed
-
-    ````text
-    expected 4,096 B of canary, found 0 B
-    ```
-    hint: look
-    ````
-
-    Allocations do not all reach the profile: is another allocator installed, or does the workload turn `prof.active` off?
-
-    ```text
-    # measure it again
-    cargo test -p demo --test leaks -- --exact a
-    ```
-    ");
+    let told = told(vec![bad]);
+    let shown = "```text\nline 1\nline 2\nline 3\nline 4\nline 5\n… 10 lines left out\nline 16\n";
+    assert!(
+        told.contains(shown) && told.contains("line 40\n```"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -274,7 +61,10 @@ fn inconclusive() {
     let mut unsure = report("a", Verdict::Inconclusive);
     unsure.findings.push(Finding {
         verdict: Verdict::Inconclusive,
-        error: rate(0.5, 24.0),
+        error: Rate {
+            objects: 0.5,
+            bytes: 24.0,
+        },
         ..finding("main put", 16.0)
     });
     assert_snapshot!(told(vec![unsure]), @"
@@ -299,58 +89,6 @@ fn inconclusive() {
 
     Linear over 8,192 iterations, every allocation counted: 24 KiB → 384 KiB `▁▁▁▁▁▂▂▂▂▃▃▃▃▃▄▄▄▄▅▅▅▅▅▆▆▆▆▇▇▇▇█`.
     ");
-}
-
-#[test]
-fn a_scenario_without_a_result() {
-    let within = |name| report(name, Verdict::Within);
-    let mut all = joined(vec![within("a"), within("b")]);
-    all.scenarios[1].outcome = Outcome::NoResult("it left no report in this run".to_owned());
-    assert_snapshot!(told_of(&all), @"
-    ### ⚪ Leak check: 1 of 2 scenarios has no result
-
-    ⚪ 1 scenario has no result, and did not pass: `b` (`it left no report in this run`).
-
-    ```text
-    # measure it again
-    cargo test -p demo --test leaks -- --exact b
-    ```
-    ");
-}
-
-#[test]
-fn expired_allowances_and_threads() {
-    let mut expired = report("old", Verdict::Regressed);
-    expired.findings.push(Finding {
-        standing: Standing::Expired,
-        allowed: rate(1.0, 16.0),
-        reason: Some("until the cache is bounded".to_owned()),
-        ..finding("main put", 16.0)
-    });
-    let mut threads = report("pool", Verdict::Regressed);
-    let levels = [1, 2, 4, 8, 16].map(|objects| Tally { objects, bytes: 0 });
-    threads.findings.push(Finding {
-        subject: Subject::Resource(Resource::Threads),
-        frames: Vec::new(),
-        rate: rate(1.0, 0.0),
-        levels: levels.to_vec(),
-        ..finding("", 0.0)
-    });
-    let text = comment(&joined(vec![expired, threads]), &Context::default());
-    let starts = ["### ", "🔴", "<det", "- *", "Linear", "cargo plim"];
-    let is_its_own = |line: &&str| starts.iter().any(|start| line.starts_with(start));
-    let lines: Vec<&str> = text.lines().filter(is_its_own).collect();
-    assert_snapshot!(lines.join("\n"), @r#"
-    ### 🔴 Leak check: 2 of 2 scenarios keep growing for 2 reasons
-    🔴 **+16 B**, +1.00 objects per iteration (its allowance of 16 B, 1.00 objects has expired) in `put` at `src/lib.rs:7` (scenario `old`)
-    cargo plimsoll accept old --expires YYYY-MM-DD --reason "…"
-    <details open><summary>Stacks and flame graph</summary>
-    Linear over 8,192 iterations, every allocation counted: 24 KiB → 384 KiB `▁▁▁▁▁▂▂▂▂▃▃▃▃▃▄▄▄▄▅▅▅▅▅▆▆▆▆▇▇▇▇█`.
-    🔴 `pool`: **+1.00** threads per iteration (allowed: 0 threads)
-    cargo plimsoll accept pool --reason "…"
-    <details><summary>Stacks and flame graph</summary>
-    Linear over 8,192 iterations: 1 → 16 threads `▁▁▁▁▁▁▁▂▂▂▂▃▃▃▃▄▄▄▄▅▅▅▅▆▆▆▆▇▇▇▇█`.
-    "#);
 }
 
 #[test]
