@@ -88,7 +88,8 @@ fn text_name(case: &Case) -> String {
 }
 
 fn picture_name(case: &Case, picture: cases::Picture) -> String {
-    format!("gallery/{}-{}.png", case.name, picture.name())
+    let (name, ..) = picture.about();
+    format!("gallery/{}-{name}.png", case.name)
 }
 
 /// Returns the text of every file, by its name below `docs`.

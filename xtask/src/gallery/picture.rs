@@ -26,34 +26,15 @@ const MOST_HEIGHT: u32 = 1_600;
 const GITHUB: &str = include_str!("github.css");
 
 impl Picture {
-    pub(super) fn name(self) -> &'static str {
+    /// Returns the end of its file's name, its caption, and its width in pixels.
+    pub(super) fn about(self) -> (&'static str, &'static str, u32) {
         match self {
-            Picture::Comment => "comment",
-            Picture::CommentDark => "comment-dark",
-            Picture::Summary => "summary",
-            Picture::Page => "page",
-            Picture::PageDark => "page-dark",
-            Picture::PageNarrow => "page-390",
-        }
-    }
-
-    pub(super) fn caption(self) -> &'static str {
-        match self {
-            Picture::Comment => "The comment",
-            Picture::CommentDark => "The comment, in dark",
-            Picture::Summary => "The summary of the job",
-            Picture::Page => "The page",
-            Picture::PageDark => "The page, in dark",
-            Picture::PageNarrow => "The page, 390 pixels wide",
-        }
-    }
-
-    fn width(self) -> u32 {
-        match self {
-            Picture::Comment | Picture::CommentDark => 860,
-            Picture::Summary => 1_012,
-            Picture::Page | Picture::PageDark => 1_200,
-            Picture::PageNarrow => 390,
+            Picture::Comment => ("comment", "The comment", 860),
+            Picture::CommentDark => ("comment-dark", "The comment, in dark", 860),
+            Picture::Summary => ("summary", "The summary of the job", 1_012),
+            Picture::Page => ("page", "The page", 1_200),
+            Picture::PageDark => ("page-dark", "The page, in dark", 1_200),
+            Picture::PageNarrow => ("page-390", "The page, 390 pixels wide", 390),
         }
     }
 
@@ -137,11 +118,12 @@ pub(super) fn make(to_do: &[(&Case, Vec<(String, Picture)>)], docs: &Path) -> an
 
 /// Returns the picture of a document, as PNG.
 fn shot(browser: &mut Browser, picture: Picture, url: &str) -> anyhow::Result<Vec<u8>> {
+    let (_, _, width) = picture.about();
     let scheme = if picture.is_dark() { "dark" } else { "light" };
     let scheme = json!([{ "name": "prefers-color-scheme", "value": scheme }]);
     browser.call("Emulation.setScrollbarsHidden", json!({ "hidden": true }));
     browser.call("Emulation.setEmulatedMedia", json!({ "features": scheme }));
-    browser.size(picture.width(), 900);
+    browser.size(width, 900);
     // A change of the fragment alone would load nothing.
     browser.go("about:blank");
     browser.go(url);
@@ -150,7 +132,7 @@ fn shot(browser: &mut Browser, picture: Picture, url: &str) -> anyhow::Result<Ve
         .as_u64()
         .and_then(|height| u32::try_from(height).ok());
     let height = height.unwrap_or(MOST_HEIGHT).min(MOST_HEIGHT);
-    browser.size(picture.width(), height);
+    browser.size(width, height);
     browser.eval("document.activeElement.blur(); scrollTo(0, 0)");
     let png = browser.call("Page.captureScreenshot", json!({ "format": "png" }));
     let png = png["data"].as_str().unwrap_or_default();

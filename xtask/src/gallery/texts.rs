@@ -13,8 +13,9 @@ const MOST_LINES: usize = 300;
 
 /// Returns the four outputs of a case.
 pub(super) fn of(case: &Case) -> String {
-    let comment = markdown::comment(&case.joined, &context(&case.joined, std::iter::empty()));
-    let summary = markdown::summary(&case.joined, &context(&case.joined, std::iter::empty()));
+    let context = context(&case.joined, std::iter::empty());
+    let comment = markdown::comment(&case.joined, &context);
+    let summary = markdown::summary(&case.joined, &context);
     let without_marker = |text: &str| text.replacen("<!-- plimsoll -->\n\n", "", 1);
     let summary = match summary == without_marker(&comment) {
         true => "The same as the comment, without its first line.\n".to_owned(),
@@ -23,10 +24,7 @@ pub(super) fn of(case: &Case) -> String {
     let reports = case.joined.scenarios.iter().filter_map(Scenario::report);
     let terminal = reports.map(|report| text::render(report, &Style::plain()));
     let terminal = terminal.collect::<Vec<_>>().join("\n");
-    let page = visible(&html::render(
-        &case.joined,
-        &context(&case.joined, std::iter::empty()),
-    ));
+    let page = visible(&html::render(&case.joined, &context));
     let parts = [
         ("comment", comment),
         ("summary", summary),
@@ -124,8 +122,8 @@ them. A test fails if an output no longer has the text that is here.
             &heading[1..]
         );
         for picture in case.pictures {
-            let file = picture_name(case, *picture);
-            page += &format!("\n![{}]({file})\n", picture.caption());
+            let (file, (_, caption, _)) = (picture_name(case, *picture), picture.about());
+            page += &format!("\n![{caption}]({file})\n");
         }
     }
     page
