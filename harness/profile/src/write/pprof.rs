@@ -51,7 +51,6 @@ pub fn pprof(
     after: &View<'_>,
     about: &About<'_>,
 ) -> io::Result<()> {
-    let measures = Measure::ALL;
     // The values decide, not what the profile claims to count, so that a profile that is read
     // back is written the same way.
     let is_counted = |measure: &Measure| {
@@ -62,7 +61,7 @@ pub fn pprof(
         });
         values.any(|values| values.get(*measure) != 0.0)
     };
-    let missing: Vec<&str> = measures
+    let missing: Vec<&str> = Measure::ALL
         .iter()
         .filter(|measure| !is_counted(measure))
         .map(|measure| measure.name())
@@ -86,7 +85,7 @@ pub fn pprof(
     let mut earlier = before.map(|view| Side::of(view, &mut tables, &mut known));
     let mut out = Packed::new(out);
     let mut message = Message::default();
-    for measure in &measures {
+    for measure in Measure::ALL {
         message.value_type(measure.name(), measure.unit(), &mut tables.strings);
         out.message(field::SAMPLE_TYPE, &mut message);
     }
@@ -103,7 +102,7 @@ pub fn pprof(
         None => {
             for stack in later.stacks() {
                 let values = after.values(stack);
-                let values = rounded(&measures, |measure| values.get(measure));
+                let values = rounded(|measure| values.get(measure));
                 sample(&later, stack, &values);
             }
         }
@@ -128,8 +127,7 @@ pub fn pprof(
                     sums[usize::from(added < of_later)] += side.view.values(stack);
                 }
                 let [before, after] = sums;
-                let gain = |measure| after.get(measure) - before.get(measure);
-                let gains = rounded(&measures, gain);
+                let gains = rounded(|measure| after.get(measure) - before.get(measure));
                 if gains.iter().any(|gain| *gain != 0) {
                     let (side, stack) = place(merged.first(stack));
                     sample(side, stack, &gains);
@@ -176,13 +174,12 @@ mod field {
     pub(super) const DEFAULT_SAMPLE_TYPE: u64 = 14;
 }
 
-fn rounded(measures: &[Measure], value: impl Fn(Measure) -> f64) -> Vec<i64> {
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "the largest there is, above that"
-    )]
-    let rounded = |measure: &Measure| value(*measure).round() as i64;
-    measures.iter().map(rounded).collect()
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the largest there is, above that"
+)]
+fn rounded(value: impl Fn(Measure) -> f64) -> [i64; 4] {
+    Measure::ALL.map(|measure| value(measure).round() as i64)
 }
 
 /// The tables that samples refer to, each entry once.
