@@ -181,7 +181,7 @@ fn read_dir(dir: &Path, run: Option<&str>, reader: Reader, out: &Out) -> anyhow:
 ///
 /// Does not follow a symbolic link: whoever made the report also made the link, and it could
 /// lead to a file that only this process may read.
-pub fn read_capped(path: &Path) -> anyhow::Result<Vec<u8>> {
+fn read_capped(path: &Path) -> anyhow::Result<Vec<u8>> {
     let failed = || format!("cannot read {}", shown(path));
     let kind = fs::symlink_metadata(path).with_context(failed)?.file_type();
     if !kind.is_file() {

@@ -332,7 +332,7 @@ impl Reports {
     /// The scenario still has no result in this run: nobody knows what it would be now. If a
     /// report of the run does not say what was selected, nothing is added to its target: a
     /// scenario that was selected and died would be mistaken for one that passed before.
-    pub fn add_older(&self, run: &mut Run) {
+    pub(crate) fn add_older(&self, run: &mut Run) {
         for scenario in &mut run.joined.scenarios {
             let of_target = |report: &&Report| {
                 report.run.package == scenario.package && report.run.target == scenario.target

@@ -192,10 +192,20 @@ impl Joined {
         self.scenarios.iter().map(title).collect()
     }
 
+    /// Returns every report that there is.
+    pub fn reports(&self) -> impl Iterator<Item = &Report> {
+        self.scenarios.iter().filter_map(Scenario::report)
+    }
+
+    /// Returns the commit of every report that names one.
+    pub fn commits(&self) -> impl Iterator<Item = &str> {
+        self.reports()
+            .filter_map(|report| report.run.commit.as_deref())
+    }
+
     /// Returns the platform that all results share. `None` if they differ, or if there is none.
     fn platform(&self) -> Option<&str> {
-        let reports = self.scenarios.iter().filter_map(Scenario::report);
-        let mut platforms = reports.filter_map(platform);
+        let mut platforms = self.reports().filter_map(platform);
         let first = platforms.next()?;
         platforms.all(|one| one == first).then_some(first)
     }

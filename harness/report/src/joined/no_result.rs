@@ -96,7 +96,7 @@ impl NoResult {
     }
 
     /// Returns the reason with this code.
-    pub fn from_code(code: &str) -> Option<NoResult> {
+    fn from_code(code: &str) -> Option<NoResult> {
         Self::ALL.into_iter().find(|reason| reason.code() == code)
     }
 
@@ -112,7 +112,7 @@ impl NoResult {
     }
 
     /// Returns the reason that such a file names; `None` for any other file.
-    pub fn from_file(bytes: &[u8]) -> Option<NoResult> {
+    pub(crate) fn from_file(bytes: &[u8]) -> Option<NoResult> {
         if bytes.len() > MAX_FILE {
             return None;
         }

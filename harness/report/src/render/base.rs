@@ -46,14 +46,9 @@ impl Base {
 
     /// Returns the first digits of the commit that was measured.
     fn commit(&self) -> Option<&str> {
-        let source = self
-            .joined
-            .source
-            .as_ref()
-            .map(|source| source.head.as_str());
-        let reports = self.joined.scenarios.iter().filter_map(Scenario::report);
-        let mut commits = reports.filter_map(|report| report.run.commit.as_deref());
-        let commit = source.or_else(|| commits.next())?;
+        let source = self.joined.source.as_ref();
+        let source = source.map(|source| source.head.as_str());
+        let commit = source.or_else(|| self.joined.commits().next())?;
         let is_hex = !commit.is_empty() && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
         is_hex.then(|| &commit[..commit.len().min(7)])
     }

@@ -29,7 +29,7 @@ use sha2::{Digest, Sha256};
 
 use super::entries::worst_first;
 use super::{Context, View, capital, markdown};
-use crate::joined::{Joined, NO_RESULT, Outcome, Scenario, need, word};
+use crate::joined::{Joined, NO_RESULT, Outcome, need, word};
 use escape::line;
 use plot::Grown;
 
@@ -46,8 +46,7 @@ pub fn render(joined: &Joined, context: &Context) -> String {
     let view = View::new(joined, context);
     let slugs = slugs(&view.titles);
     let all = Page { view, slugs };
-    let mut reports = joined.scenarios.iter().filter_map(Scenario::report);
-    let has_server = reports.any(|report| !report.per.is_iteration());
+    let has_server = joined.reports().any(|report| !report.per.is_iteration());
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -152,9 +151,7 @@ fn source(joined: &Joined) -> Markup {
             rows.push(("Folder", code(&source.prefix)));
         }
     } else {
-        let reports = joined.scenarios.iter().filter_map(Scenario::report);
-        let commits = reports.filter_map(|report| report.run.commit.as_deref());
-        let commits = BTreeSet::from_iter(commits);
+        let commits = BTreeSet::from_iter(joined.commits());
         rows.extend(list(commits).map(|codes| ("Commit", codes)));
     }
     let runs = if joined.runs.len() == 1 {

@@ -232,12 +232,10 @@ fn touched(context: &Context) -> Option<String> {
             TouchedKind::Settings => "settings",
             TouchedKind::Workflow => "workflow",
         };
-        for file in of_kind.iter().take(MAX_TOUCHED) {
-            lines.push(format!("- {}: {kind}", code_span(&file.path, NAME)));
-        }
-        if let more @ 1.. = of_kind.len().saturating_sub(MAX_TOUCHED) {
-            lines.push(format!("- and {more} more: {kind}"));
-        }
+        let files = of_kind.iter();
+        let files = files.map(|file| format!("- {}: {kind}", code_span(&file.path, NAME)));
+        let more = |more| format!("- and {more} more: {kind}");
+        lines.extend(first(MAX_TOUCHED, files, more));
     }
     lines.extend(unsure.map(|unsure| format!("\n{unsure}")));
     Some(lines.join("\n"))
@@ -261,9 +259,8 @@ fn footer(context: &Context, joined: &Joined) -> String {
         }
     }
     if context.head.is_none() {
-        let reports = scenarios.iter().filter_map(Scenario::report);
-        let commits = reports.filter_map(|report| report.run.commit.as_deref());
-        let commits: BTreeSet<&str> = commits.filter(|commit| is_hex(commit)).collect();
+        let commits = joined.commits().filter(|commit| is_hex(commit));
+        let commits = BTreeSet::from_iter(commits);
         parts.extend(few("commit", "commits", commits.into_iter().map(short)));
     }
     let platforms = scenarios.iter().map(|one| one.platform.as_deref());
@@ -285,29 +282,37 @@ fn footer(context: &Context, joined: &Joined) -> String {
 
 /// Returns whether growth was compared with that of the base, if something grows.
 fn compared(context: &Context, joined: &Joined) -> Option<String> {
-    let grows = |scenario: &Scenario| {
-        let report = scenario.report();
-        report.is_some_and(|report| !report.growing().is_empty())
-    };
-    joined
-        .scenarios
-        .iter()
-        .any(grows)
-        .then(|| match &context.main {
-            Some(main) => main.named().markdown(60, |_, _| None),
-            None => "not compared with main: no report of it was given".to_owned(),
-        })
+    let mut reports = joined.reports();
+    let grows = reports.any(|report| !report.growing().is_empty());
+    grows.then(|| match &context.main {
+        Some(main) => main.named().markdown(60, |_, _| None),
+        None => "not compared with main: no report of it was given".to_owned(),
+    })
 }
 
 /// Returns a list such as `runs a, b, c, 4 more`.
 fn few(one: &str, many: &str, all: impl Iterator<Item = String>) -> Option<String> {
-    let mut all: Vec<String> = all.collect();
+    let all = first(MAX_NAMED, all, more);
     let word = if all.len() == 1 { one } else { many };
-    if let more @ 1.. = all.len().saturating_sub(MAX_NAMED) {
-        all.truncate(MAX_NAMED);
-        all.push(format!("{more} more"));
-    }
     (!all.is_empty()).then(|| format!("{word} {}", all.join(", ")))
+}
+
+/// Returns the first texts and, if there are others, how many.
+fn first(
+    most: usize,
+    all: impl Iterator<Item = String>,
+    more: impl Fn(usize) -> String,
+) -> Vec<String> {
+    let mut all: Vec<String> = all.collect();
+    if let others @ 1.. = all.len().saturating_sub(most) {
+        all.truncate(most);
+        all.push(more(others));
+    }
+    all
+}
+
+fn more(others: usize) -> String {
+    format!("{others} more")
 }
 
 /// Returns a `<summary>` of plimsoll's own words.

@@ -18,6 +18,7 @@ mod rules;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+use percent_encoding::{AsciiSet, utf8_percent_encode};
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::layout;
 use plimsoll_core::report::units::{count, plural};
@@ -437,8 +438,7 @@ impl Found<'_> {
 fn fallback(joined: &Joined, scenario: &Scenario, prefix: &str) -> Place {
     let own = scenario.report().map(|report| report.run.baseline.clone());
     let beside = || {
-        let siblings = joined.scenarios.iter().filter_map(Scenario::report);
-        let mut siblings = siblings.map(|report| report.run.baseline.as_str());
+        let mut siblings = joined.reports().map(|report| report.run.baseline.as_str());
         let folder = siblings
             .find_map(|path| path.rsplit_once('/'))
             .map_or(layout::BASELINES, |(folder, _)| folder);
@@ -489,13 +489,6 @@ fn physical(place: &Place) -> Value {
 /// Returns a path as a relative URI. All characters that cannot stand in a path are
 /// percent-encoded.
 fn uri(path: &str) -> String {
-    let mut uri = String::with_capacity(path.len());
-    for byte in path.bytes() {
-        if byte.is_ascii_alphanumeric() || b"/-._~+@,".contains(&byte) {
-            uri.push(char::from(byte));
-        } else {
-            uri += &format!("%{byte:02X}");
-        }
-    }
-    uri
+    const PATH: &AsciiSet = &links::PATH.remove(b'+').remove(b'@').remove(b',');
+    utf8_percent_encode(path, PATH).to_string()
 }

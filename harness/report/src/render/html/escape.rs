@@ -2,9 +2,10 @@
 //! This module makes hidden characters visible and long names short.
 
 use plimsoll_text::escape::{terminal, terminal_lines};
+use plimsoll_text::sink::cut;
 use serde::Serialize;
 
-/// The most characters of a line. A longer name says nothing more, and costs everybody who
+/// The most columns of a line. A longer name says nothing more, and costs everybody who
 /// scrolls.
 const LONGEST: usize = 500;
 
@@ -37,20 +38,6 @@ pub(super) fn json(data: &impl Serialize) -> String {
         }
     }
     out
-}
-
-/// Cuts the middle out of a text that is too long. More of the end is kept than of the start,
-/// because the last names of a path say more than the first.
-fn cut(text: &str, most: usize) -> String {
-    let chars = text.chars().count();
-    if chars <= most {
-        return text.to_owned();
-    }
-    let head = (most - 1) * 2 / 5;
-    let tail = most - 1 - head;
-    let head: String = text.chars().take(head).collect();
-    let tail: String = text.chars().skip(chars - tail).collect();
-    format!("{head}…{tail}")
 }
 
 /// Returns the id of a scenario in the page, which links use and nothing else. It has only

@@ -4,7 +4,7 @@ use plimsoll_core::report::{Memory, Report, Standing, Subject, Survivors, text};
 use plimsoll_core::{Rate, Tally};
 
 use super::*;
-use crate::joined::Source;
+use crate::joined::{Scenario, Source};
 use crate::render::fixtures;
 
 fn html_of(joined: &Joined) -> String {

@@ -12,7 +12,7 @@ use plimsoll_text::spark;
 use plimsoll_text::words::Words;
 
 use super::entry::LINE;
-use super::{NAME, View, summary_line};
+use super::{NAME, View, first, more, summary_line};
 use crate::render::entries::{Entry, Kind, options, worst_first};
 use crate::render::{capital, levels, tree};
 
@@ -75,18 +75,14 @@ fn scenarios(view: &View<'_>, entry: &Entry<'_>) -> Option<String> {
     if entry.members.len() == 1 || entry.kind == Kind::NoResult {
         return None;
     }
-    let shown = entry.members.iter().take(MAX_SCENARIOS);
-    let names = shown.map(|member| {
+    let names = entry.members.iter().map(|member| {
         let title = view.title(member.place);
         match member.cause.as_ref().filter(|_| entry.differ()) {
             Some(cause) => format!("{title} {}", cause.sum().short()),
             None => title,
         }
     });
-    let mut names: Vec<String> = names.collect();
-    if let more @ 1.. = entry.members.len().saturating_sub(MAX_SCENARIOS) {
-        names.push(format!("{more} more"));
-    }
+    let names = first(MAX_SCENARIOS, names, more);
     let of_first = match entry.cause() {
         Some(_) => " What follows is of the first.",
         None => "",
@@ -186,14 +182,10 @@ pub(super) fn improved(view: &View<'_>) -> Option<String> {
         let title = view.title(place);
         format!("- {title}: {allowances} {are} no longer needed{command}")
     });
-    let mut lines: Vec<String> = lines.collect();
-    if let more @ 1.. = lines.len().saturating_sub(MAX_IMPROVED) {
-        lines.truncate(MAX_IMPROVED);
-        lines.push(format!(
-            "- and {} like that",
-            plural(more as u64, "more scenario", "more scenarios")
-        ));
-    }
+    let lines = first(MAX_IMPROVED, lines, |others| {
+        let more = plural(others as u64, "more scenario", "more scenarios");
+        format!("- and {more} like that")
+    });
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
@@ -225,10 +217,8 @@ fn remarks(report: &Report) -> Option<String> {
     }
     let notes = report.notes.iter();
     lines.extend(notes.map(|note| format!("- note: {}", code_span(note, LINE))));
-    if let more @ 1.. = lines.len().saturating_sub(MAX_NOTES) {
-        lines.truncate(MAX_NOTES);
-        let more = plural(more as u64, "more note", "more notes");
-        lines.push(format!("- and {more}"));
-    }
+    let lines = first(MAX_NOTES, lines.into_iter(), |others| {
+        format!("- and {}", plural(others as u64, "more note", "more notes"))
+    });
     (!lines.is_empty()).then(|| lines.join("\n"))
 }

@@ -8,7 +8,7 @@ use plimsoll_core::report::{Check, CheckOutcome, Report};
 use plimsoll_text::sink::{code_span, fenced};
 use plimsoll_text::words::Words;
 
-use super::{NAME, View, icon, summary_line};
+use super::{NAME, View, first, icon, more, summary_line};
 use crate::render::capital;
 use crate::render::entries::{Entry, Kind};
 
@@ -114,11 +114,8 @@ fn commands(view: &View<'_>, entry: &Entry<'_>) -> Option<String> {
 /// Returns one sentence on all scenarios without a result.
 fn no_result(view: &View<'_>, entry: &Entry<'_>) -> String {
     let said = entry.reasons().into_iter().map(|(why, members)| {
-        let shown = members.iter().take(MAX_NAMES);
-        let mut names: Vec<String> = shown.map(|one| view.title(one.place)).collect();
-        if let more @ 1.. = members.len().saturating_sub(MAX_NAMES) {
-            names.push(format!("{more} more"));
-        }
+        let names = members.iter().map(|one| view.title(one.place));
+        let names = first(MAX_NAMES, names, more);
         format!("{} ({})", names.join(", "), code_span(why, LINE))
     });
     let n = entry.members.len();

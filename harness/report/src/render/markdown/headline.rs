@@ -4,7 +4,7 @@ use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::units::{count, plural, visible};
 use plimsoll_core::report::{Report, Visible};
 
-use crate::joined::{Joined, Scenario};
+use crate::joined::Joined;
 use crate::render::entries::{Entry, Kind};
 
 /// Returns the verdict of all scenarios together. It quotes nothing from a report.
@@ -16,58 +16,40 @@ pub(super) fn plain(joined: &Joined, entries: &[Entry<'_>]) -> String {
             format!("{} {}", of_all(n, n), within(n))
         }
         None if scenarios.is_empty() => "no result, no scenario was measured".to_owned(),
-        _ => not_green(scenarios, entries),
+        _ => not_green(joined, entries),
     }
 }
 
-fn not_green(scenarios: &[Scenario], entries: &[Entry<'_>]) -> String {
-    let count_of = |wanted: Option<Verdict>| {
-        let verdicts = scenarios.iter().map(Scenario::verdict);
-        verdicts.filter(|verdict| *verdict == wanted).count()
-    };
-    let (broken, failed) = (Some(Verdict::Broken), Some(Verdict::Failed));
-    let (broken, failed) = (count_of(broken), count_of(failed));
+fn not_green(joined: &Joined, entries: &[Entry<'_>]) -> String {
+    let scenarios = &joined.scenarios;
+    let count_of = |verdict| joined.count(Some(verdict));
     // A workload that failed may have leaked before.
     let is_measured = |report: &&Report| report.verdict < Verdict::Broken;
-    let measured = || reports(scenarios).filter(is_measured);
+    let measured = || joined.reports().filter(is_measured);
     let grows = measured()
         .filter(|report| !report.growing().is_empty())
         .count();
     let expired = measured()
         .filter(|report| report.is_only_expired() && report.growing().is_empty())
         .count();
-    let regressed = count_of(Some(Verdict::Regressed));
-    let others = regressed.saturating_sub(grows + expired);
-    let (unsure, no_result) = (count_of(Some(Verdict::Inconclusive)), count_of(None));
+    let others = count_of(Verdict::Regressed).saturating_sub(grows + expired);
+    let (unsure, no_result) = (count_of(Verdict::Inconclusive), joined.count(None));
     let growing = grows + others;
+    let keep = verb(growing, "keeps", "keep");
+    let allowances = match expired {
+        1 => "has an expired allowance",
+        _ => "have expired allowances",
+    };
+    let are = verb(unsure, "is", "are");
+    let have = verb(no_result, "has", "have");
+    let (broken, failed) = (count_of(Verdict::Broken), count_of(Verdict::Failed));
     let parts = [
         (broken, "could not be measured".to_owned()),
         (failed, "failed".to_owned()),
-        (
-            growing,
-            format!(
-                "{} growing{}",
-                verb(growing, "keeps", "keep"),
-                amount(entries)
-            ),
-        ),
-        (
-            expired,
-            verb(
-                expired,
-                "has an expired allowance",
-                "have expired allowances",
-            )
-            .to_owned(),
-        ),
-        (
-            unsure,
-            format!("{} inconclusive", verb(unsure, "is", "are")),
-        ),
-        (
-            no_result,
-            format!("{} no result", verb(no_result, "has", "have")),
-        ),
+        (growing, format!("{keep} growing{}", amount(entries))),
+        (expired, allowances.to_owned()),
+        (unsure, format!("{are} inconclusive")),
+        (no_result, format!("{have} no result")),
     ];
     let parts = parts.into_iter().filter(|(n, _)| *n > 0).enumerate();
     let parts = parts.map(|(place, (n, what))| match place {
@@ -109,18 +91,14 @@ fn within(n: usize) -> &'static str {
     verb(n, "is within its baseline", "are within their baselines")
 }
 
-fn reports(scenarios: &[Scenario]) -> impl Iterator<Item = &Report> {
-    scenarios.iter().filter_map(Scenario::report)
-}
-
 /// Returns the smallest growth that every scenario of a green run would have detected. `None`
 /// if the run is not green, if a scenario has no detection limit, or if
 /// their rates are not per the same.
 pub(super) fn seen_by_all(joined: &Joined) -> Option<String> {
     let is_green = matches!(joined.verdict(), Some(Verdict::Within | Verdict::Improved));
     let mut coarsest: Option<Visible> = None;
-    let per = &reports(&joined.scenarios).next()?.per;
-    for report in reports(&joined.scenarios).filter(|_| is_green) {
+    let per = &joined.reports().next()?.per;
+    for report in joined.reports().filter(|_| is_green) {
         // Seconds and requests do not compare.
         let rate = report.visible.filter(|_| report.per == *per)?;
         if coarsest.is_none_or(|other| coarseness(rate) > coarseness(other)) {
