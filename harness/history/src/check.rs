@@ -284,12 +284,7 @@ fn picture(folder: &Path, scenario: &str, sides: &[Side; 2]) -> anyhow::Result<P
 /// Writes the measurements of the base as one report, and returns its path. The file is not
 /// called `report.json`, because `plimsoll report` would take it for a run of the working tree.
 fn keep(folder: &Path, base: &Commit, reports: Vec<Report>) -> anyhow::Result<PathBuf> {
-    let mut joined = Joined {
-        runs: vec![base.short().to_owned()],
-        source: None,
-        scenarios: reports.into_iter().map(Scenario::from).collect(),
-    };
-    joined.name_platforms();
+    let joined = Joined::of_run(base.short(), reports.into_iter().map(Scenario::from));
     fs::create_dir_all(folder).with_context(|| format!("cannot use {}", shown(folder)))?;
     let path = folder.join("base.json");
     atomic::write_output(&path, joined::json::to_string(&joined))?;

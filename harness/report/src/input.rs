@@ -10,7 +10,7 @@ use plimsoll_core::report::Report;
 use plimsoll_core::report::json::{self as report, Limits, MAX_BYTES, ReportError};
 
 use crate::archive;
-use crate::joined::{self, Joined, NoResult, Outcome, Scenario, Source};
+use crate::joined::{self, Joined, NoResult, Scenario, Source};
 use crate::reports::Reports;
 use plimsoll_desk::out::Out;
 use plimsoll_desk::project::shown;
@@ -225,25 +225,13 @@ fn of_one(report: Report, reader: Reader) -> Joined {
     }
     let name = report.scenario.clone();
     let mut report = Some(report);
-    let scenarios = names.into_iter().map(|listed| {
-        let outcome = match report.take_if(|_| listed == name) {
-            Some(report) => Outcome::Report(Box::new(report)),
-            None => Outcome::NoResult("its report was not given".to_owned()),
-        };
-        Scenario {
-            package: run.package.clone(),
-            target: run.target.clone(),
-            name: listed,
-            platform: None,
-            outcome,
-            older: None,
-        }
-    });
-    let mut joined = Joined {
-        runs: vec![run.id.clone()],
-        source: None,
-        scenarios: scenarios.collect(),
+    let without = |name: &str| {
+        let why = "its report was not given";
+        Scenario::without_result(&run.package, &run.target, name, why)
     };
-    joined.name_platforms();
-    joined
+    let scenarios = names.iter().map(|listed| {
+        let report = report.take_if(|_| *listed == name);
+        report.map_or_else(|| without(listed), Scenario::from)
+    });
+    Joined::of_run(&run.id, scenarios)
 }

@@ -302,28 +302,16 @@ impl Reports {
                     *report = found;
                 }
             }
-            for name in names {
-                let outcome = match reports.get(name) {
-                    Some(found) => Outcome::Report(Box::new(found.report.clone())),
-                    None => Outcome::NoResult(self.why_none(&package, &target, name)),
-                };
-                scenarios.push(Scenario {
-                    package: package.clone(),
-                    target: target.clone(),
-                    name: name.to_owned(),
-                    platform: None,
-                    outcome,
-                    older: None,
-                });
-            }
+            scenarios.extend(names.into_iter().map(|name| match reports.get(name) {
+                Some(found) => Scenario::from(found.report.clone()),
+                None => {
+                    let why = self.why_none(&package, &target, name);
+                    Scenario::without_result(&package, &target, name, why)
+                }
+            }));
         }
         let left_out = self.found.len() - self.found.iter().filter(of_run).count();
-        let mut joined = Joined {
-            runs: vec![id.to_owned()],
-            source: None,
-            scenarios,
-        };
-        joined.name_platforms();
+        let joined = Joined::of_run(id, scenarios);
         Run { joined, left_out }
     }
 

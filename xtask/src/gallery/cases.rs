@@ -118,8 +118,7 @@ fn spawns(name: impl Into<String>) -> Workload {
 }
 
 fn joined(reports: Vec<Report>) -> Joined {
-    let mut joined = Joined {
-        runs: vec!["f3a9c2".to_owned()],
+    Joined {
         source: Some(Source {
             repository: "acme/storefront".to_owned(),
             event: "pull_request".to_owned(),
@@ -130,26 +129,15 @@ fn joined(reports: Vec<Report>) -> Joined {
             base: Some(BASE.to_owned()),
             prefix: String::new(),
         }),
-        scenarios: reports.into_iter().map(Scenario::from).collect(),
-    };
-    joined.name_platforms();
-    joined
+        ..Joined::of_run("f3a9c2", reports.into_iter().map(Scenario::from))
+    }
 }
 
 /// Adds scenarios that left no report.
 fn without_result(mut joined: Joined, names: &[&str], why: &str) -> Joined {
-    let platform = joined
-        .scenarios
-        .first()
-        .and_then(|one| one.platform.clone());
-    joined.scenarios.extend(names.iter().map(|name| Scenario {
-        package: PACKAGE.to_owned(),
-        target: TARGET.to_owned(),
-        name: (*name).to_owned(),
-        platform: platform.clone(),
-        outcome: Outcome::NoResult(why.to_owned()),
-        older: None,
-    }));
+    let without = |name: &&str| Scenario::without_result(PACKAGE, TARGET, name, why);
+    joined.scenarios.extend(names.iter().map(without));
+    joined.name_platforms();
     joined
 }
 

@@ -83,6 +83,23 @@ pub enum Outcome {
 }
 
 impl Scenario {
+    /// Returns a scenario without a result, before its platform has a name.
+    pub fn without_result(
+        package: &str,
+        target: &str,
+        name: &str,
+        why: impl Into<String>,
+    ) -> Scenario {
+        Scenario {
+            package: package.to_owned(),
+            target: target.to_owned(),
+            name: name.to_owned(),
+            platform: None,
+            outcome: Outcome::NoResult(why.into()),
+            older: None,
+        }
+    }
+
     pub fn verdict(&self) -> Option<Verdict> {
         self.report().map(|report| report.verdict)
     }
@@ -139,6 +156,17 @@ pub fn word(verdict: Option<Verdict>) -> &'static str {
 }
 
 impl Joined {
+    /// Returns the scenarios of one run, and gives each its platform.
+    pub fn of_run(id: &str, scenarios: impl IntoIterator<Item = Scenario>) -> Joined {
+        let mut joined = Joined {
+            runs: vec![id.to_owned()],
+            source: None,
+            scenarios: scenarios.into_iter().collect(),
+        };
+        joined.name_platforms();
+        joined
+    }
+
     /// Returns the run's own verdict: the worst verdict of its scenarios.
     ///
     /// A scenario without a result turns a green run into one without a verdict. It does not
@@ -235,18 +263,10 @@ mod tests {
 
     fn part(run: &str, platform: Option<&str>, scenarios: &[&str]) -> Joined {
         let scenario = |name: &&str| Scenario {
-            package: "demo".to_owned(),
-            target: "leaks".to_owned(),
-            name: (*name).to_owned(),
             platform: platform.map(str::to_owned),
-            older: None,
-            outcome: Outcome::NoResult("it left no report in this run".to_owned()),
+            ..Scenario::without_result("demo", "leaks", name, "it left no report in this run")
         };
-        Joined {
-            runs: vec![run.to_owned()],
-            source: None,
-            scenarios: scenarios.iter().map(scenario).collect(),
-        }
+        Joined::of_run(run, scenarios.iter().map(scenario))
     }
 
     #[test]

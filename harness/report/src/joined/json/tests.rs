@@ -35,33 +35,13 @@ fn growth(names: usize, bytes: u64) -> StackGrowth {
     }
 }
 
-fn scenario(outcome: Outcome, name: &str) -> Scenario {
-    Scenario {
-        package: "demo".to_owned(),
-        target: "leaks".to_owned(),
-        name: name.to_owned(),
-        platform: Some("x86_64-unknown-linux-gnu".to_owned()),
-        older: None,
-        outcome,
-    }
-}
-
-fn with_report(report: Report) -> Scenario {
-    let name = report.scenario.clone();
-    scenario(Outcome::Report(Box::new(report)), &name)
-}
-
 fn without(name: &str) -> Scenario {
     let why = "it left no report in this run";
-    scenario(Outcome::NoResult(why.to_owned()), name)
+    Scenario::without_result("demo", "leaks", name, why)
 }
 
 fn joined(scenarios: Vec<Scenario>) -> Joined {
-    Joined {
-        runs: vec!["r1".to_owned()],
-        source: None,
-        scenarios,
-    }
+    Joined::of_run("r1", scenarios)
 }
 
 /// One of everything.
@@ -70,8 +50,8 @@ fn full() -> Joined {
     regressed.findings.push(finding("main fill", 96.1));
     regressed.growth.push(growth(2, 100));
     let mut full = joined(vec![
-        with_report(regressed),
-        with_report(report("http::echo", Verdict::Within)),
+        Scenario::from(regressed),
+        Scenario::from(report("http::echo", Verdict::Within)),
         without("late"),
     ]);
     full.source = Some(Source {
@@ -286,8 +266,7 @@ fn long_strings_are_cut() {
     let mut report = report(&"ä".repeat(600), Verdict::Regressed);
     report.run.package = "p".repeat(600);
     report.findings = vec![finding(&"f".repeat(9_000), f64::INFINITY)];
-    let mut long = vec![with_report(report), without(&"n".repeat(600))];
-    long[0].package = "p".repeat(600);
+    let long = vec![Scenario::from(report), without(&"n".repeat(600))];
     let read = through(long);
     assert_eq!(read.scenarios[0].name, "ä".repeat(256));
     assert_eq!(read.scenarios[0].package, "p".repeat(512));
@@ -301,7 +280,7 @@ fn long_strings_are_cut() {
 fn too_many_frames_are_left_out_and_it_says_so() {
     let mut report = report("a", Verdict::Within);
     report.growth = (0..200).map(|bytes| growth(100, bytes)).collect();
-    let read = through(vec![with_report(report)]);
+    let read = through(vec![Scenario::from(report)]);
     let report = read.scenarios[0].report().unwrap();
     let kept = report.growth.iter().map(|one| one.after.bytes);
     assert!(kept.eq(100..200), "{:?}", report.growth);
@@ -318,7 +297,7 @@ fn all_reports_share_the_file() {
         let mut stack = growth(100, 8);
         stack.stack.0.fill("y".repeat(64));
         report.growth = vec![stack; 100];
-        with_report(report)
+        Scenario::from(report)
     });
     let read = through_a_file(scenarios.collect(), MAX_BYTES / 10);
     assert_eq!(read.count(Some(Verdict::Regressed)), 10);
@@ -336,7 +315,7 @@ fn what_finds_no_room_has_no_result() {
         let verdict = [Verdict::Within, Verdict::Regressed][usize::from(number == 99)];
         let mut report = report(&format!("s{number}"), verdict);
         report.rungs = vec![report.rungs[0].clone(); 80];
-        with_report(report)
+        Scenario::from(report)
     });
     let read = through_a_file(scenarios.collect(), 800_000);
     assert_eq!(read.scenarios.len(), 100);
@@ -352,9 +331,9 @@ fn what_finds_no_room_has_no_result() {
 
 #[test]
 fn too_many_scenarios_are_not_green() {
-    let green = |number: usize| with_report(report(&format!("s{number}"), Verdict::Within));
+    let green = |number: usize| Scenario::from(report(&format!("s{number}"), Verdict::Within));
     let mut many: Vec<Scenario> = (0..1_010).map(green).collect();
-    many[1_005] = with_report(report("bad", Verdict::Regressed));
+    many[1_005] = Scenario::from(report("bad", Verdict::Regressed));
     many[1_007] = without("lost");
     let read = through(many);
     assert_eq!(read.scenarios.len(), 1_000);

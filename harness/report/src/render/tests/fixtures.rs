@@ -10,13 +10,7 @@ use crate::joined::{Joined, Scenario};
 pub mod sample;
 
 pub(super) fn joined(reports: Vec<Report>) -> Joined {
-    let mut joined = Joined {
-        runs: vec!["r1".to_owned()],
-        source: None,
-        scenarios: reports.into_iter().map(Scenario::from).collect(),
-    };
-    joined.name_platforms();
-    joined
+    Joined::of_run("r1", reports.into_iter().map(Scenario::from))
 }
 
 pub fn report(scenario: &str, verdict: Verdict) -> Report {
