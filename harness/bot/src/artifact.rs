@@ -16,18 +16,11 @@ use crate::target::{Target, percent_encoded};
 /// The most bytes of the archive that is downloaded. No report compresses to more.
 const MAX_ARCHIVE: usize = MAX_BYTES + 1024 * 1024;
 
+/// An artifact in a list of the API.
 #[derive(Debug, Deserialize)]
 struct Listed {
     id: u64,
     name: String,
-    #[serde(default)]
-    expired: bool,
-}
-
-/// An artifact of any run of the repository.
-#[derive(Debug, Deserialize)]
-struct OfRepository {
-    id: u64,
     #[serde(default)]
     expired: bool,
     workflow_run: Option<Made>,
@@ -44,7 +37,7 @@ struct Made {
 
 #[derive(Debug, Deserialize)]
 struct Page {
-    artifacts: Vec<OfRepository>,
+    artifacts: Vec<Listed>,
 }
 
 /// The result of a download.
@@ -108,11 +101,7 @@ pub fn of_branch(
 
 /// Returns the artifact of the commit `base` on a branch of the repository itself, or else the
 /// newest of that branch.
-fn of_base<'a>(
-    artifacts: &'a [OfRepository],
-    branch: &str,
-    base: Option<&str>,
-) -> Option<&'a OfRepository> {
+fn of_base<'a>(artifacts: &'a [Listed], branch: &str, base: Option<&str>) -> Option<&'a Listed> {
     let of_branch = artifacts.iter().filter_map(|artifact| {
         let made = artifact.workflow_run.as_ref()?;
         let is_own = made.repository_id.is_some() && made.repository_id == made.head_repository_id;
@@ -162,17 +151,16 @@ mod tests {
 
     #[test]
     fn the_artifact_of_the_base_or_the_newest_of_its_branch() {
-        let of = |(id, repository, branch, commit, expired): (u64, u64, &str, &str, bool)| {
-            OfRepository {
-                id,
-                expired,
-                workflow_run: Some(Made {
-                    repository_id: Some(1),
-                    head_repository_id: Some(repository),
-                    head_branch: Some(branch.to_owned()),
-                    head_sha: Some(commit.to_owned()),
-                }),
-            }
+        let of = |(id, repository, branch, commit, expired): (u64, u64, &str, &str, bool)| Listed {
+            id,
+            name: "report-1".to_owned(),
+            expired,
+            workflow_run: Some(Made {
+                repository_id: Some(1),
+                head_repository_id: Some(repository),
+                head_branch: Some(branch.to_owned()),
+                head_sha: Some(commit.to_owned()),
+            }),
         };
         let mut all = [
             (9, 2, "main", "fork", false),
@@ -182,9 +170,8 @@ mod tests {
             (5, 1, "main", "older", false),
         ]
         .map(of);
-        let found = |all: &[OfRepository], branch, base| {
-            of_base(all, branch, base).map(|artifact| artifact.id)
-        };
+        let found =
+            |all: &[Listed], branch, base| of_base(all, branch, base).map(|artifact| artifact.id);
         assert_eq!(found(&all, "main", Some("older")), Some(5));
         assert_eq!(found(&all, "main", Some("late")), Some(6));
         assert_eq!(found(&all, "main", Some("fork")), Some(6));
@@ -202,6 +189,7 @@ mod tests {
             id,
             name: name.to_owned(),
             expired: false,
+            workflow_run: None,
         };
         let all: Vec<Listed> = names.split(' ').zip(1..).map(listed).collect();
         let newest = |attempts| newest(&all, "report", attempts).map(|found| found.id);

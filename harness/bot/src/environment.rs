@@ -69,7 +69,7 @@ impl Token {
     }
 
     /// Replaces the token in a text that may have echoed it.
-    pub fn scrub(&self, text: &str) -> String {
+    pub(crate) fn scrub(&self, text: &str) -> String {
         match self.0.is_empty() {
             true => text.to_owned(),
             false => text.replace(&self.0, "***"),

@@ -48,14 +48,10 @@ pub fn publish(
 ) -> Result<Vec<Option<Pictures>>, Problem> {
     let repository = &target.repository;
     let git = |what: &str| format!("/repos/{repository}/git/{what}");
+    let fits = |picture: &Pictures| picture.light.len().max(picture.dark.len()) <= MAX_PICTURE;
+    let pictures = || pictures.iter().enumerate();
     let mut entries = Vec::new();
-    let mut fits = Vec::new();
-    for (index, picture) in pictures.iter().enumerate() {
-        let fit = picture.light.len().max(picture.dark.len()) <= MAX_PICTURE;
-        fits.push(fit);
-        if !fit {
-            continue;
-        }
+    for (index, picture) in pictures().filter(|(_, picture)| fits(picture)) {
         for (theme, svg) in [("light", &picture.light), ("dark", &picture.dark)] {
             let body = json!({ "content": svg, "encoding": "utf-8" });
             // May be repeated: the same content is always the same object.
@@ -69,7 +65,7 @@ pub fn publish(
         }
     }
     if entries.is_empty() {
-        return Ok(vec![None; pictures.len()]);
+        return Ok(pictures().map(|_| None).collect());
     }
     let tree: Object = api.change(Method::POST, &git("trees"), &json!({ "tree": entries }))?;
     let message = format!("Flame graphs of pull request #{number} at {}", target.head);
@@ -81,13 +77,13 @@ pub fn publish(
         let file = file_name(index, theme);
         format!("{server}/{repository}/raw/{commit}/{file}")
     };
-    let image = |(index, fit): (usize, &bool)| {
-        fit.then(|| Pictures {
+    let image = |(index, picture): (usize, &Pictures)| {
+        fits(picture).then(|| Pictures {
             light: address(index, "light"),
             dark: address(index, "dark"),
         })
     };
-    Ok(fits.iter().enumerate().map(image).collect())
+    Ok(pictures().map(image).collect())
 }
 
 fn file_name(index: usize, theme: &str) -> String {

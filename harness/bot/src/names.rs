@@ -88,8 +88,7 @@ impl FromStr for Key {
     fn from_str(text: &str) -> Result<Self, String> {
         // The key stands in an HTML comment, in the name of a branch and in the name of a
         // check. So it has no two dashes in a row, and no dot at either end.
-        let char = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
-        let plain = (1..=50).contains(&text.len()) && text.bytes().all(char);
+        let plain = (1..=50).contains(&text.len()) && text.bytes().all(is_plain);
         let edges = text.starts_with(['.', '-']) || text.ends_with(['.', '-']);
         let doubled = text.contains("--") || text.contains("..") || text.ends_with(".lock");
         match plain && !edges && !doubled {

@@ -1,6 +1,7 @@
 //! What is to be commented on. It is found from the command line, the event and the API, and
 //! never from a report.
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 
 use crate::api::Api;
@@ -301,17 +302,13 @@ pub fn server_url(environment: &Environment) -> &str {
 }
 
 /// Percent-encodes a value for the query of a URL.
-pub fn percent_encoded(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
-                encoded.push(char::from(byte));
-            }
-            other => encoded.push_str(&format!("%{other:02X}")),
-        }
-    }
-    encoded
+pub(crate) fn percent_encoded(text: &str) -> String {
+    const VALUE: &AsciiSet = &NON_ALPHANUMERIC
+        .remove(b'-')
+        .remove(b'_')
+        .remove(b'.')
+        .remove(b'~');
+    utf8_percent_encode(text, VALUE).to_string()
 }
 
 /// The most files of a pull request that GitHub lists. It does not say whether there are more.

@@ -66,10 +66,10 @@ impl<'a> Bot<'a> {
             .and_then(|joined| joined.source.as_ref());
         let prefix = source.map_or_else(String::new, |source| source.prefix.clone());
         let marker = Marker {
-            key: args.key.as_str().to_owned(),
+            key: args.key.clone(),
             run: target.run,
             attempt: target.attempt,
-            sha: target.head.as_str().to_owned(),
+            sha: target.head.clone(),
             job: job(&outcome),
             state: state(&outcome),
         };
