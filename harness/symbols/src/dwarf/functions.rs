@@ -1,10 +1,12 @@
 //! Finds the functions of a unit, and the calls that were inlined into them.
 
+use gimli::{Abbreviation, AttributeValue, UnitOffset};
+
 use super::budget::{Budget, STEP};
-use super::entries::{Entries, EntryKind};
 use super::unit::RangeAttributes;
 use super::{DwarfError, MAX_INLINED, Reader};
-use gimli::{AttributeValue, UnitOffset};
+
+type Entries<'u, 'a> = gimli::EntriesRaw<'u, Reader<'a>>;
 
 /// The function at an address, and the inlined calls there.
 #[derive(Clone, Debug)]
@@ -40,15 +42,13 @@ impl Functions {
         svmas: &[u64],
         budget: &Budget,
     ) -> Result<Self, DwarfError> {
-        let mut finder = Finder {
+        let finder = Finder {
             dwarf,
             unit,
             svmas,
             budget,
-            entry: gimli::DebuggingInformationEntry::null(),
         };
-        let mut entries = Entries::new(unit, budget)?;
-        let starts = finder.functions(&mut entries)?;
+        let starts = finder.functions()?;
 
         let mut found = Functions {
             at: vec![None; svmas.len()],
@@ -65,7 +65,7 @@ impl Functions {
         }
         functions.sort_unstable_by_key(|(entry, index)| (entry.0, *index));
         for of_one in functions.chunk_by(|a, b| a.0 == b.0) {
-            finder.inlined(&mut entries, of_one, &mut found)?;
+            finder.inlined(of_one, &mut found)?;
         }
         Ok(found)
     }
@@ -76,24 +76,39 @@ struct Finder<'f, 'a> {
     unit: &'f gimli::Unit<Reader<'a>>,
     svmas: &'f [u64],
     budget: &'f Budget,
-    /// Reused for each entry that is read.
-    entry: gimli::DebuggingInformationEntry<Reader<'a>>,
 }
 
-impl<'a> Finder<'_, 'a> {
+impl<'f, 'a> Finder<'f, 'a> {
+    /// Returns the entries from an offset on, or all of them.
+    fn entries(&self, from: Option<UnitOffset>) -> Result<Entries<'f, 'a>, gimli::Error> {
+        self.unit.header.entries_raw(&self.unit.abbreviations, from)
+    }
+
     /// Returns the function at each address, and where the function begins.
     ///
     /// Functions that a linker discarded seem to lie at 0, and may reach over others. So the
     /// function that begins nearest to an address counts.
-    fn functions(
-        &mut self,
-        entries: &mut Entries<'_, 'a>,
-    ) -> Result<Vec<Option<(u64, UnitOffset)>>, DwarfError> {
+    fn functions(&self) -> Result<Vec<Option<(u64, UnitOffset)>>, DwarfError> {
         let mut starts: Vec<Option<(u64, UnitOffset)>> = vec![None; self.svmas.len()];
         let (budget, svmas) = (self.budget, self.svmas);
-        while let Some(entry) = entries.next_function()? {
-            self.read(entry.offset)?;
-            self.ranges(|begin, end| {
+        budget.spend(
+            self.unit
+                .header
+                .range_from(self.unit.header.root_offset()..)?
+                .len(),
+        )?;
+        let mut entries = self.entries(None)?;
+        while !entries.is_empty() {
+            let offset = entries.next_offset();
+            let Some(abbreviation) = entries.read_abbreviation()? else {
+                continue;
+            };
+            if abbreviation.tag() != gimli::DW_TAG_subprogram || !has_code(abbreviation) {
+                entries.skip_attributes(abbreviation.attributes())?;
+                continue;
+            }
+            let (ranges, _) = self.read(&mut entries, abbreviation, offset)?;
+            ranges.each(self.dwarf, self.unit, budget, |begin, end| {
                 let first = svmas.partition_point(|svma| *svma < begin);
                 for (start, svma) in starts[first..].iter_mut().zip(&svmas[first..]) {
                     if *svma >= end {
@@ -101,7 +116,7 @@ impl<'a> Finder<'_, 'a> {
                     }
                     budget.spend(STEP)?;
                     if start.is_none_or(|(nearest, _)| nearest < begin) {
-                        *start = Some((begin, entry.offset));
+                        *start = Some((begin, offset));
                     }
                 }
                 Ok(())
@@ -112,16 +127,17 @@ impl<'a> Finder<'_, 'a> {
 
     /// Adds the inlined calls at the addresses of one function.
     fn inlined(
-        &mut self,
-        entries: &mut Entries<'_, 'a>,
+        &self,
         function: &[(UnitOffset, usize)],
         found: &mut Functions,
     ) -> Result<(), DwarfError> {
-        entries.go_to(function[0].0);
-        let start = entries.offset();
-        if !entries.next()?.is_some_and(|entry| entry.has_children) {
+        let start = function[0].0;
+        let mut entries = self.entries(Some(start))?;
+        let own = entries.read_abbreviation()?;
+        let Some(own) = own.filter(|own| own.has_children()) else {
             return Ok(());
-        }
+        };
+        entries.skip_attributes(own.attributes())?;
         let (first, last) = (function[0].1, function[function.len() - 1].1);
         let (budget, svmas) = (self.budget, &self.svmas[first..=last]);
         // The depth of the next entry in the function.
@@ -132,84 +148,72 @@ impl<'a> Finder<'_, 'a> {
         // Entries deeper than this are skipped.
         let mut boring = usize::MAX;
         while depth > 0 && !entries.is_empty() {
-            let Some(entry) = entries.next()? else {
+            let offset = entries.next_offset();
+            let Some(abbreviation) = entries.read_abbreviation()? else {
                 depth -= 1;
                 continue;
             };
             let here = depth;
-            depth += usize::from(entry.has_children);
+            depth += usize::from(abbreviation.has_children());
             if here > boring {
+                entries.skip_attributes(abbreviation.attributes())?;
                 continue;
             }
             boring = usize::MAX;
             while around.last().is_some_and(|call| *call >= here) {
                 around.pop();
             }
-            match entry.kind {
-                EntryKind::Other => {}
-                EntryKind::Subprogram => boring = here,
-                EntryKind::InlinedSubroutine => {
-                    let level = around.len();
-                    let call = found.calls.len();
-                    let mut holds = false;
-                    if entry.has_code && level < MAX_INLINED {
-                        self.read(entry.offset)?;
-                        self.ranges(|begin, end| {
-                            let from = first + svmas.partition_point(|svma| *svma < begin);
-                            let to = first + svmas.partition_point(|svma| *svma < end);
-                            for at in &mut found.at[from..to] {
-                                budget.spend(STEP)?;
-                                if let Some(at) = at
-                                    && at.entry == start
-                                    && at.inlined.len() == level
-                                {
-                                    at.inlined.push(call);
-                                    holds = true;
-                                }
-                            }
-                            Ok(())
-                        })?;
+            let level = around.len();
+            let is_call = abbreviation.tag() == gimli::DW_TAG_inlined_subroutine;
+            let mut holds = false;
+            if is_call && has_code(abbreviation) && level < MAX_INLINED {
+                let (ranges, call) = self.read(&mut entries, abbreviation, offset)?;
+                let number = found.calls.len();
+                ranges.each(self.dwarf, self.unit, budget, |begin, end| {
+                    let from = first + svmas.partition_point(|svma| *svma < begin);
+                    let to = first + svmas.partition_point(|svma| *svma < end);
+                    for at in &mut found.at[from..to] {
+                        budget.spend(STEP)?;
+                        if let Some(at) = at
+                            && at.entry == start
+                            && at.inlined.len() == level
+                        {
+                            at.inlined.push(number);
+                            holds = true;
+                        }
                     }
-                    if holds {
-                        found.calls.push(self.call(entry.offset));
-                        around.push(here);
-                    } else {
-                        boring = here;
-                    }
+                    Ok(())
+                })?;
+                if holds {
+                    found.calls.push(call);
+                    around.push(here);
                 }
+            } else {
+                entries.skip_attributes(abbreviation.attributes())?;
+            }
+            if !holds && (is_call || abbreviation.tag() == gimli::DW_TAG_subprogram) {
+                boring = here;
             }
         }
         Ok(())
     }
 
-    fn read(&mut self, offset: UnitOffset) -> Result<(), DwarfError> {
-        let unit = self.unit;
-        let mut entries = unit.header.entries_raw(&unit.abbreviations, Some(offset))?;
-        entries.read_entry(&mut self.entry)?;
-        Ok(())
-    }
-
-    /// Calls `found` with each range of the entry that was read last.
-    fn ranges(
+    /// Reads where an entry's code is, and where it was called if it is an inlined call. Its
+    /// abbreviation was read before.
+    fn read(
         &self,
-        mut found: impl FnMut(u64, u64) -> Result<(), DwarfError>,
-    ) -> Result<(), DwarfError> {
+        entries: &mut Entries<'f, 'a>,
+        abbreviation: &Abbreviation,
+        entry: UnitOffset,
+    ) -> Result<(RangeAttributes<'a>, InlinedCall), gimli::Error> {
         let mut ranges = RangeAttributes::default();
-        for attribute in self.entry.attrs() {
-            ranges.take(attribute);
-        }
-        ranges.each(self.dwarf, self.unit, self.budget, &mut found)?;
-        Ok(())
-    }
-
-    /// Returns the call from the entry that was read last.
-    fn call(&self, entry: UnitOffset) -> InlinedCall {
         let mut call = InlinedCall {
             entry,
             file: None,
             line: 0,
         };
-        for attribute in self.entry.attrs() {
+        for attribute in abbreviation.attributes() {
+            let attribute = entries.read_attribute(*attribute)?;
             match (attribute.name(), attribute.value()) {
                 // Before DWARF 5, 0 means that there is no file.
                 (gimli::DW_AT_call_file, AttributeValue::FileIndex(file))
@@ -221,9 +225,15 @@ impl<'a> Finder<'_, 'a> {
                     let line = line.udata_value().and_then(|line| u32::try_from(line).ok());
                     call.line = line.unwrap_or(0);
                 }
-                _ => {}
+                _ => ranges.take(&attribute),
             }
         }
-        call
+        Ok((ranges, call))
     }
+}
+
+/// Returns whether the entries with an abbreviation say where their code is.
+fn has_code(abbreviation: &Abbreviation) -> bool {
+    let mut attributes = abbreviation.attributes().iter();
+    attributes.any(|one| matches!(one.name(), gimli::DW_AT_low_pc | gimli::DW_AT_ranges))
 }

@@ -12,7 +12,6 @@
 //! a file claims, it costs at most a multiple of its size.
 
 mod budget;
-mod entries;
 mod functions;
 mod lines;
 mod names;

@@ -203,7 +203,7 @@ fn abbreviations<'a>(dwarf: &Dwarf<'a>, header: &Header<'a>) -> Result<&'a [u8],
 
 /// Reads a number of variable length (LEB128). Returns the number and its length in bytes.
 #[inline]
-pub(super) fn uleb(bytes: &[u8]) -> Option<(u64, usize)> {
+fn uleb(bytes: &[u8]) -> Option<(u64, usize)> {
     // Nearly all numbers have one byte.
     if let Some(byte) = bytes.first()
         && *byte < 0x80
