@@ -7,25 +7,14 @@
 use libtest_mimic::{ColorSetting, FormatSetting};
 
 /// The parsed command line.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Arguments {
+    /// What libtest-mimic knows as well. Its `skip` and `exact` are those of the command line.
+    pub(crate) mimic: libtest_mimic::Arguments,
     pub(crate) filters: Vec<String>,
-    pub(crate) skip: Vec<String>,
-    pub(crate) exact: bool,
-    pub(crate) list: bool,
-    pub(crate) ignored: bool,
-    pub(crate) include_ignored: bool,
-    pub(crate) bench: bool,
-    pub(crate) nocapture: bool,
-    pub(crate) show_output: bool,
-    pub(crate) quiet: bool,
     pub(crate) fail_fast: bool,
     /// `Some(None)` shuffles with a seed that the caller chooses.
     pub(crate) shuffle: Option<Option<u64>>,
-    pub(crate) test_threads: Option<usize>,
-    pub(crate) color: Option<ColorSetting>,
-    pub(crate) format: Option<FormatSetting>,
-    pub(crate) logfile: Option<String>,
     pub(crate) help: bool,
 }
 
@@ -102,21 +91,22 @@ impl Arguments {
                 }
             } else if !option.starts_with('-') || option == "-" {
                 arguments.filters.push(word);
-            } else if !VALUED.contains(&option) {
-                return Err(format!("Unrecognized option: '{name}'"));
             } else {
-                let value = attached.map(str::to_owned).or_else(|| words.next());
-                let value = value.ok_or_else(|| format!("Argument to option '{name}' missing"))?;
+                let value = || {
+                    let value = attached.map(str::to_owned).or_else(|| words.next());
+                    value.ok_or_else(|| format!("Argument to option '{name}' missing"))
+                };
                 arguments.valued(option, value)?;
             }
         }
-        if arguments.test_threads.is_none()
+        let mimic = &mut arguments.mimic;
+        if mimic.test_threads.is_none()
             && let Some(value) = variable("RUST_TEST_THREADS")
         {
-            arguments.test_threads = Some(threads("RUST_TEST_THREADS", &value)?);
+            mimic.test_threads = Some(threads("RUST_TEST_THREADS", &value)?);
         }
         let is_on = |name: &str| variable(name).is_some_and(|value| value != "0");
-        arguments.nocapture |= is_on("RUST_TEST_NOCAPTURE");
+        mimic.nocapture |= is_on("RUST_TEST_NOCAPTURE");
         if arguments.shuffle.is_none() {
             if let Some(seed) = variable("RUST_TEST_SHUFFLE_SEED") {
                 arguments.shuffle = Some(Some(number("RUST_TEST_SHUFFLE_SEED", &seed)?));
@@ -124,7 +114,7 @@ impl Arguments {
                 arguments.shuffle = Some(None);
             }
         }
-        if arguments.quiet && arguments.format.is_some() {
+        if mimic.quiet && mimic.format.is_some() {
             return Err("argument --format cannot be used with --quiet".to_owned());
         }
         Ok(arguments)
@@ -133,15 +123,15 @@ impl Arguments {
     /// Sets an option that has no value. Returns whether `option` is such an option.
     fn flag(&mut self, option: &str) -> bool {
         match option {
-            "--include-ignored" => self.include_ignored = true,
-            "--ignored" => self.ignored = true,
-            "--bench" => self.bench = true,
-            "--list" => self.list = true,
+            "--include-ignored" => self.mimic.include_ignored = true,
+            "--ignored" => self.mimic.ignored = true,
+            "--bench" => self.mimic.bench = true,
+            "--list" => self.mimic.list = true,
             "-h" | "--help" => self.help = true,
-            "--nocapture" | "--no-capture" => self.nocapture = true,
-            "--show-output" => self.show_output = true,
-            "-q" | "--quiet" => self.quiet = true,
-            "--exact" => self.exact = true,
+            "--nocapture" | "--no-capture" => self.mimic.nocapture = true,
+            "--show-output" => self.mimic.show_output = true,
+            "-q" | "--quiet" => self.mimic.quiet = true,
+            "--exact" => self.mimic.exact = true,
             "--shuffle" => self.shuffle = self.shuffle.or(Some(None)),
             "--fail-fast" => self.fail_fast = true,
             // These apply to every run already, or mean nothing for a scenario.
@@ -156,19 +146,25 @@ impl Arguments {
         true
     }
 
-    fn valued(&mut self, option: &str, value: String) -> Result<(), String> {
+    /// Sets an option that has a value.
+    fn valued(
+        &mut self,
+        option: &str,
+        value: impl FnOnce() -> Result<String, String>,
+    ) -> Result<(), String> {
+        let mimic = &mut self.mimic;
         match option {
-            "--skip" => self.skip.push(value),
-            "--logfile" => self.logfile = Some(value),
-            "--test-threads" => self.test_threads = Some(threads("--test-threads", &value)?),
-            "--shuffle-seed" => self.shuffle = Some(Some(number("--shuffle-seed", &value)?)),
+            "--skip" => mimic.skip.push(value()?),
+            "--logfile" => mimic.logfile = Some(value()?),
+            "--test-threads" => mimic.test_threads = Some(threads(option, &value()?)?),
+            "--shuffle-seed" => self.shuffle = Some(Some(number(option, &value()?)?)),
             "--color" => {
                 let choices = [
                     ("auto", ColorSetting::Auto),
                     ("always", ColorSetting::Always),
                     ("never", ColorSetting::Never),
                 ];
-                self.color = Some(chosen("--color", &value, choices)?);
+                mimic.color = Some(chosen(option, &value()?, choices)?);
             }
             "--format" => {
                 let choices = [
@@ -176,41 +172,36 @@ impl Arguments {
                     ("terse", FormatSetting::Terse),
                     ("json", FormatSetting::Json),
                 ];
-                self.format = Some(chosen("--format", &value, choices)?);
+                mimic.format = Some(chosen(option, &value()?, choices)?);
             }
-            _ if value == "unstable-options" => {}
-            _ => return Err(format!("Unrecognized option to `-Z`: {value}")),
+            "-Z" => match value()?.as_str() {
+                "unstable-options" => {}
+                other => return Err(format!("Unrecognized option to `-Z`: {other}")),
+            },
+            _ => {
+                let name = option.trim_start_matches('-');
+                return Err(format!("Unrecognized option: '{name}'"));
+            }
         }
         Ok(())
     }
 
     /// Returns whether every scenario is selected, to be run and not listed.
     pub(crate) fn selects_all(&self) -> bool {
-        self.filters.is_empty() && self.skip.is_empty() && !self.list
+        self.filters.is_empty() && self.mimic.skip.is_empty() && !self.mimic.list
     }
 
     /// Returns whether the test of this name is selected. It may have a title as well.
     pub(crate) fn selects(&self, name: &str, title: Option<&String>) -> bool {
         let names = || std::iter::once(name).chain(title.map(String::as_str));
-        let matches = |filter: &String| match self.exact {
+        let matches = |filter: &String| match self.mimic.exact {
             true => names().any(|name| filter == name),
             false => names().any(|name| name.contains(filter.as_str())),
         };
         (self.filters.is_empty() || self.filters.iter().any(matches))
-            && !self.skip.iter().any(matches)
+            && !self.mimic.skip.iter().any(matches)
     }
 }
-
-/// Options that take a value.
-const VALUED: [&str; 7] = [
-    "--skip",
-    "--logfile",
-    "--test-threads",
-    "--shuffle-seed",
-    "--color",
-    "--format",
-    "-Z",
-];
 
 /// Returns which of three words a value is.
 fn chosen<T>(name: &str, value: &str, choices: [(&str, T); 3]) -> Result<T, String> {
@@ -265,10 +256,16 @@ mod tests {
 
     #[test]
     fn both_spellings_and_attached_values() {
-        assert!(parsed("--nocapture").unwrap().nocapture);
-        assert!(parsed("--no-capture").unwrap().nocapture);
-        assert_eq!(parsed("--test-threads=3").unwrap().test_threads, Some(3));
-        assert_eq!(parsed("--test-threads 3").unwrap().test_threads, Some(3));
+        assert!(parsed("--nocapture").unwrap().mimic.nocapture);
+        assert!(parsed("--no-capture").unwrap().mimic.nocapture);
+        assert_eq!(
+            parsed("--test-threads=3").unwrap().mimic.test_threads,
+            Some(3)
+        );
+        assert_eq!(
+            parsed("--test-threads 3").unwrap().mimic.test_threads,
+            Some(3)
+        );
         assert_eq!(parsed("--shuffle").unwrap().shuffle, Some(None));
         let seeded = parsed("--shuffle-seed 7 --shuffle").unwrap();
         assert_eq!(seeded.shuffle, Some(Some(7)));
@@ -309,10 +306,10 @@ mod tests {
             _ => None,
         };
         let arguments = Arguments::parse([], variables).unwrap();
-        assert!(arguments.test_threads == Some(2) && arguments.nocapture);
+        assert!(arguments.mimic.test_threads == Some(2) && arguments.mimic.nocapture);
         let words = ["--test-threads=1".to_owned()];
         let arguments = Arguments::parse(words, variables).unwrap();
-        assert_eq!(arguments.test_threads, Some(1));
+        assert_eq!(arguments.mimic.test_threads, Some(1));
         assert!(Arguments::parse([], |_| Some("none".to_owned())).is_err());
     }
 }

@@ -11,10 +11,9 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::SystemTime;
 use std::{fs, io};
 
-use crate::sys;
+use crate::{order, sys};
 
 /// The first argument of the guardian; the second is the run's mark.
 const FLAG: &str = "--plimsoll-guardian";
@@ -35,8 +34,7 @@ impl Mark {
     /// Returns a mark that no other run has. Runs in different containers may have the same
     /// process ID and see each other's processes, so the mark contains the time as well.
     fn of_this_run() -> Mark {
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        let now = now.unwrap_or_default().as_nanos();
+        let now = order::now().as_nanos();
         Mark(format!("{}-{now}.", std::process::id()))
     }
 

@@ -1,17 +1,17 @@
 //! Shuffles scenarios; reads the clock for the seed and the time of a run.
 
-/// Returns the seconds since 1970, or 0 if the clock is set before that.
-pub(crate) fn seconds_now() -> u64 {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    now.map_or(0, |since| since.as_secs())
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Returns the time since 1970, or zero if the clock is set before that.
+pub(crate) fn now() -> Duration {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.unwrap_or_default()
 }
 
 /// Returns a seed that differs from run to run.
 pub(crate) fn clock_seed() -> u64 {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    now.map_or(1, |since| {
-        u64::from(since.subsec_nanos()) ^ since.as_secs().rotate_left(32)
-    })
+    let now = now();
+    u64::from(now.subsec_nanos()) ^ now.as_secs().rotate_left(32)
 }
 
 /// Shuffles a slice in an order that depends only on the seed (Fisher and Yates, with the

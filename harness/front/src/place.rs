@@ -4,29 +4,25 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use plimsoll_core::blame::Packages;
 use plimsoll_core::layout;
-use plimsoll_core::report::{Run, Runner};
+use plimsoll_core::report::Run;
 
-use crate::Program;
+use crate::{Program, order};
 
 /// The folders and names of one run.
 #[derive(Debug)]
 pub(crate) struct Place {
-    package: String,
-    target: String,
+    /// The run, without what is of one scenario.
+    run: Run,
     reports: PathBuf,
     pub(crate) baselines: PathBuf,
     /// The settings files that exist; the first one has precedence.
     pub(crate) settings: Vec<PathBuf>,
     pub(crate) workspace: PathBuf,
-    runner: Runner,
     /// The profile that cargo built this program with, by the name of its folder.
     pub(crate) profile: String,
-    run: String,
-    commit: Option<String>,
 }
 
 impl Place {
@@ -43,15 +39,24 @@ impl Place {
         let target_dir = target_dir.unwrap_or_else(|| workspace.join("target"));
         let run = std::env::var("NEXTEST_RUN_ID").ok();
         Place {
-            package: tested.package.clone(),
-            target: tested.target.clone(),
+            run: Run {
+                id: run.or_else(cargo_run_id).unwrap_or_else(own_run_id),
+                commit: commit(&workspace),
+                package: tested.package.clone(),
+                target: tested.target.clone(),
+                scenarios: Vec::new(),
+                selected: None,
+                built_with: profile_variables(),
+                benchmark: None,
+                runner: tested.runner,
+                plimsoll: env!("CARGO_PKG_VERSION").to_owned(),
+                files: String::new(),
+                baseline: String::new(),
+            },
             reports: layout::reports_dir(&target_dir),
             settings,
-            run: run.or_else(cargo_run_id).unwrap_or_else(own_run_id),
-            commit: commit(&workspace),
             baselines,
             workspace,
-            runner: tested.runner,
             profile: program.as_deref().and_then(profile_of).unwrap_or_else(|| {
                 match cfg!(debug_assertions) {
                     true => "debug".to_owned(),
@@ -83,18 +88,17 @@ impl Place {
     /// target is known.
     pub(crate) fn packages(&self) -> Packages {
         let text = std::fs::read_to_string(self.workspace.join("Cargo.lock"));
-        Packages::of_lockfile(&text.unwrap_or_default()).with_own(&self.target)
+        Packages::of_lockfile(&text.unwrap_or_default()).with_own(&self.run.target)
     }
 
     /// Returns the folder of a scenario's files.
     pub(crate) fn scenario(&self, name: &str) -> PathBuf {
-        layout::scenario_dir(&self.reports, &self.package, &self.target, name)
+        layout::scenario_dir(&self.reports, &self.run.package, &self.run.target, name)
     }
 
     /// Returns the folder for files while the program lists its scenarios.
     pub(crate) fn listing(&self) -> PathBuf {
-        let folder = self.reports.join(&self.package).join(&self.target);
-        folder.join(layout::LISTING)
+        self.reports.join(self.run.test()).join(layout::LISTING)
     }
 
     /// Returns a path as it is shown to people: relative to the workspace root, if it is below
@@ -104,21 +108,13 @@ impl Place {
         path.display().to_string()
     }
 
-    pub(crate) fn run(&self, scenario: &str, scenarios: &[String]) -> Run {
+    /// Returns the run that a scenario's report belongs to.
+    pub(crate) fn run(&self, scenario: &str) -> Run {
         let baseline = layout::baseline_file(&self.baselines, scenario);
         Run {
-            id: self.run.clone(),
-            commit: self.commit.clone(),
-            package: self.package.clone(),
-            target: self.target.clone(),
-            scenarios: scenarios.to_vec(),
-            selected: None,
-            built_with: profile_variables(),
-            benchmark: None,
-            runner: self.runner,
-            plimsoll: env!("CARGO_PKG_VERSION").to_owned(),
             files: self.relative(&self.scenario(scenario)),
             baseline: self.relative(&baseline),
+            ..self.run.clone()
         }
     }
 }
@@ -214,11 +210,7 @@ fn started_as(stat: &str, name: &str) -> Option<u64> {
 /// this process measures.
 fn own_run_id() -> String {
     static ID: OnceLock<String> = OnceLock::new();
-    let made = || {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let now = now.map_or(0, |since| since.as_millis());
-        format!("{now:x}-{:x}", std::process::id())
-    };
+    let made = || format!("{:x}-{:x}", order::now().as_millis(), std::process::id());
     ID.get_or_init(made).clone()
 }
 

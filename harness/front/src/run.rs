@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use libtest_mimic::{Completion, Failed, Trial};
@@ -82,7 +82,7 @@ impl Tests {
             verdicts: BTreeMap::new(),
         };
         match Front::prepare(self, words) {
-            Ok(Some((front, scenarios))) => front.run(scenarios, in_process),
+            Ok(Some(front)) => Arc::new(front).run(in_process),
             Ok(None) => {
                 say(arguments::HELP);
                 ended(0)
@@ -164,22 +164,16 @@ fn time_to_find_holders() -> Result<Option<Duration>, String> {
     }
 }
 
+/// The scenarios, the settings, and what all trials share.
 struct Front {
+    program: Program,
+    place: Place,
+    scenarios: Vec<Scenario>,
     arguments: Arguments,
-    shared: Arc<Shared>,
     effective: BTreeMap<String, Effective>,
     /// What a stale baseline does, for the test as a whole.
     stale: Stale,
     isolated: bool,
-}
-
-/// State that all trials share.
-struct Shared {
-    program: Program,
-    place: Place,
-    scenarios: Vec<String>,
-    /// The titles of those that have one, by name.
-    titles: BTreeMap<String, String>,
     are_benchmarks: bool,
     /// Those that a filter selects.
     selected: Vec<String>,
@@ -190,21 +184,24 @@ struct Shared {
     guardian: OnceLock<Guardian>,
     /// A part of a name: stacks whose names contain it are explained.
     explain: Option<String>,
-    nocapture: bool,
     captures: bool,
-    show_output: bool,
     color: bool,
-    fail_fast: bool,
     /// Whether a baseline that cannot be used counts as an empty one.
     baselines_optional: bool,
     /// How long the search for who holds what grows may read. `None` if nobody wants to know.
     to_find_holders: Option<Duration>,
     failed: AtomicBool,
+    outcomes: Mutex<Outcomes>,
+}
+
+/// What came of the scenarios so far.
+#[derive(Default)]
+struct Outcomes {
     /// Messages of passing scenarios, by scenario.
-    said: Mutex<BTreeMap<String, String>>,
+    said: BTreeMap<String, String>,
     /// Scenarios that passed with a coarser threshold than the default.
-    coarse: Mutex<Vec<Coarse>>,
-    verdicts: Mutex<BTreeMap<String, Verdict>>,
+    coarse: Vec<Coarse>,
+    verdicts: BTreeMap<String, Verdict>,
 }
 
 impl Front {
@@ -212,12 +209,12 @@ impl Front {
     fn prepare(
         tests: Tests,
         words: impl IntoIterator<Item = String>,
-    ) -> Result<Option<(Front, Vec<Scenario>)>, String> {
+    ) -> Result<Option<Front>, String> {
         let Tests {
             program, scenarios, ..
         } = tests;
         let variable = |name: &str| std::env::var(name).ok();
-        let arguments = Arguments::parse(words, variable)?;
+        let mut arguments = Arguments::parse(words, variable)?;
         if arguments.help {
             return Ok(None);
         }
@@ -228,6 +225,7 @@ impl Front {
         let environment = environment.map_err(|error| error.to_string())?.settings;
         let memory = observe::memory_limit();
         let mut effective = BTreeMap::new();
+        let mut selected = Vec::new();
         for scenario in &scenarios {
             let builder = &scenario.settings;
             let set = tests.set.or(&environment).or(builder).or(&files);
@@ -238,31 +236,26 @@ impl Front {
                 false => settings,
             };
             effective.insert(scenario.name.clone(), settings.with_builder(builder));
+            if arguments.selects(&scenario.name, scenario.title.as_ref()) {
+                selected.push(scenario.name.clone());
+            }
         }
         let is_on = |name: &str| variable(name).is_some_and(|value| !["", "0"].contains(&&*value));
-        let isolated = is_unusual("PLIMSOLL_ISOLATION", "off", &["on", "process"])?;
-        let baselines_optional = is_unusual("PLIMSOLL_BASELINES", "optional", &["required"])?;
-        let to_find_holders = time_to_find_holders()?;
-        let color = match arguments.color {
-            Some(libtest_mimic::ColorSetting::Always) => true,
-            Some(libtest_mimic::ColorSetting::Never) => false,
-            _ => std::io::stdout().is_terminal() && !is_on("NO_COLOR"),
-        };
-        let names = scenarios.iter().map(|scenario| scenario.name.clone());
-        let names: Vec<String> = names.collect();
-        let mut selected = names.clone();
-        let titles = scenarios
-            .iter()
-            .filter_map(|scenario| Some((scenario.name.clone(), scenario.title.clone()?)));
-        let titles: BTreeMap<String, String> = titles.collect();
-        selected.retain(|name| arguments.selects(name, titles.get(name)));
-        let names_count = names.len();
-        let shared = Shared {
+        let mimic = &mut arguments.mimic;
+        mimic.show_output |= is_on("PLIMSOLL_VERBOSE");
+        Ok(Some(Front {
+            isolated: is_unusual("PLIMSOLL_ISOLATION", "off", &["on", "process"])?,
+            baselines_optional: is_unusual("PLIMSOLL_BASELINES", "optional", &["required"])?,
+            to_find_holders: time_to_find_holders()?,
+            color: match mimic.color {
+                Some(libtest_mimic::ColorSetting::Always) => true,
+                Some(libtest_mimic::ColorSetting::Never) => false,
+                _ => std::io::stdout().is_terminal() && !is_on("NO_COLOR"),
+            },
             program,
-            scenarios: names,
-            titles,
             are_benchmarks: tests.are_benchmarks,
-            says_selected: selected.len() < names_count && !is_on("NEXTEST"),
+            says_selected: selected.len() < scenarios.len() && !is_on("NEXTEST"),
+            scenarios,
             selected,
             normalization: Normalization {
                 workspace_root: Some(place.workspace.display().to_string()),
@@ -270,67 +263,40 @@ impl Front {
             place,
             guardian: OnceLock::new(),
             explain: variable("PLIMSOLL_EXPLAIN").filter(|part| !part.is_empty()),
-            nocapture: arguments.nocapture,
             // nextest passes `--nocapture` to every test. Captured output is in the report as
             // well, and it is shown if a test fails.
-            captures: !arguments.nocapture || is_on("NEXTEST"),
-            show_output: arguments.show_output || is_on("PLIMSOLL_VERBOSE"),
-            color,
-            fail_fast: arguments.fail_fast,
-            baselines_optional,
-            to_find_holders,
-            failed: AtomicBool::new(false),
-            said: Mutex::default(),
-            coarse: Mutex::default(),
-            verdicts: Mutex::default(),
-        };
-        let front = Front {
+            captures: !mimic.nocapture || is_on("NEXTEST"),
             arguments,
-            shared: Arc::new(shared),
             effective,
             stale: environment.or(&files).stale.unwrap_or_default(),
-            isolated,
-        };
-        Ok(Some((front, scenarios)))
+            failed: AtomicBool::new(false),
+            outcomes: Mutex::default(),
+        }))
     }
 
-    fn run(self, scenarios: Vec<Scenario>, in_process: impl FnOnce(InProcess) -> u8) -> Ran {
-        let format = self.arguments.format;
-        if self.isolated && !self.arguments.list {
-            let chosen = isolation::chosen(&self.shared.selected, &self.effective);
+    fn run(self: &Arc<Self>, in_process: impl FnOnce(InProcess) -> u8) -> Ran {
+        let mut mimic = self.arguments.mimic.clone();
+        if self.isolated && !mimic.list {
+            let chosen = isolation::chosen(&self.selected, &self.effective);
             return Ran {
                 status: chosen.map_or_else(|status| status, in_process),
                 verdicts: BTreeMap::new(),
             };
         }
-        if !self.arguments.list {
+        if !mimic.list {
             // What does not come to its turn must not leave a report of an older run.
-            let selected = &self.shared.selected;
-            let folders = selected.iter().map(|name| self.shared.place.scenario(name));
+            let folders = self.selected.iter().map(|name| self.place.scenario(name));
             folders.for_each(|folder| outcome::forget_report(&folder));
         }
-        let mut trials: Vec<Trial> = scenarios.iter().map(|one| self.trial(one)).collect();
-        let mut mimic = libtest_mimic::Arguments {
-            ignored: self.arguments.ignored,
-            include_ignored: self.arguments.include_ignored,
-            list: self.arguments.list,
-            bench: self.arguments.bench,
-            quiet: self.arguments.quiet,
-            test_threads: self.arguments.test_threads,
-            color: self.arguments.color,
-            format,
-            logfile: self.arguments.logfile.clone(),
-            ..libtest_mimic::Arguments::default()
-        };
+        let mut trials: Vec<Trial> = self.scenarios.iter().map(|one| self.trial(one)).collect();
         // libtest-mimic takes only one filter. It can skip any number of tests by name; its
         // count of tests that were filtered out is then right as well.
         let names = trials.iter().map(|trial| trial.name().to_owned());
-        let selected = &self.shared.selected;
-        mimic.skip = names.filter(|name| !selected.contains(name)).collect();
+        mimic.skip = names.filter(|name| !self.selected.contains(name)).collect();
         mimic.exact = !mimic.skip.is_empty();
         if let Some(seed) = self.arguments.shuffle {
             let seed = seed.unwrap_or_else(order::clock_seed);
-            if !self.arguments.list && format != Some(libtest_mimic::FormatSetting::Json) {
+            if !mimic.list && mimic.format != Some(libtest_mimic::FormatSetting::Json) {
                 say(&format!(
                     "note: shuffled; `--shuffle-seed {seed}` repeats this order"
                 ));
@@ -338,16 +304,14 @@ impl Front {
             order::shuffle(&mut trials, seed);
         }
         let mut conclusion = libtest_mimic::run(&mimic, trials);
+        let mut outcomes = self.outcomes();
         // After libtest-mimic has printed its lines, in the order of the list.
-        if let Ok(said) = self.shared.said.lock() {
-            let names = self.shared.scenarios.iter();
-            for line in names.filter_map(|name| said.get(name)) {
+        for scenario in &self.scenarios {
+            if let Some(line) = outcomes.said.get(&scenario.name) {
                 complain(line);
             }
         }
-        if let Ok(mut coarse) = self.shared.coarse.lock()
-            && let Some(said) = coarse::said(&mut coarse)
-        {
+        if let Some(said) = coarse::said(&mut outcomes.coarse) {
             complain(&said);
         }
         if self.arguments.selects_all()
@@ -358,19 +322,18 @@ impl Front {
         }
         Ran {
             status: if conclusion.has_failed() { FAILED } else { 0 },
-            verdicts: self
-                .shared
-                .verdicts
-                .lock()
-                .map_or_else(|_| BTreeMap::new(), |all| all.clone()),
+            verdicts: std::mem::take(&mut outcomes.verdicts),
         }
+    }
+
+    fn outcomes(&self) -> MutexGuard<'_, Outcomes> {
+        self.outcomes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Prints which baselines belong to scenarios that this test no longer has. Returns whether
     /// there are any.
     fn reports_orphaned_baselines(&self) -> bool {
-        let place = &self.shared.place;
-        let orphaned = agreed::orphaned(place, &self.shared.run_of(""));
+        let orphaned = agreed::orphaned(&self.place, &self.run_of(""));
         for file in &orphaned {
             let level = match self.stale {
                 Stale::Warn => "warning",
@@ -385,33 +348,31 @@ impl Front {
         !orphaned.is_empty()
     }
 
-    fn trial(&self, scenario: &Scenario) -> Trial {
+    fn trial(self: &Arc<Self>, scenario: &Scenario) -> Trial {
         let name = scenario.name.clone();
-        let shared = Arc::clone(&self.shared);
-        let settings = self.effective[&name].clone();
+        let front = Arc::clone(self);
         // libtest-mimic shows no reason if its own flag ignores a test.
-        let is_asked_for = self.arguments.ignored || self.arguments.include_ignored;
+        let mimic = &self.arguments.mimic;
+        let is_asked_for = mimic.ignored || mimic.include_ignored;
         let ignored = scenario.ignored.clone().filter(|_| !is_asked_for);
-        let flagged = scenario.ignored.is_some() && (is_asked_for || self.arguments.list);
+        let flagged = scenario.ignored.is_some() && (is_asked_for || mimic.list);
         Trial::ignorable_test(name.clone(), move || {
             if let Some(reason) = ignored {
                 return Ok(Completion::ignored_with(reason));
             }
-            if shared.fail_fast && shared.failed.load(Ordering::Relaxed) {
+            if front.arguments.fail_fast && front.failed.load(Ordering::Relaxed) {
                 let why = "not started: another test has failed";
                 return Ok(Completion::ignored_with(why));
             }
-            let outcome = shared.measure(&name, &settings);
+            let outcome = front.measure(&name, &front.effective[&name]);
             if outcome.is_err() {
-                shared.failed.store(true, Ordering::Relaxed);
+                front.failed.store(true, Ordering::Relaxed);
             }
             outcome.map(|()| Completion::Completed)
         })
         .with_ignored_flag(flagged)
     }
-}
 
-impl Shared {
     /// Measures one scenario and writes its report. Returns an error if the test fails.
     fn measure(&self, name: &str, settings: &Effective) -> Result<(), Failed> {
         let folder = self.place.scenario(name);
@@ -437,7 +398,7 @@ impl Shared {
             baseline: &baseline,
             normalization: &self.normalization,
             place: &self.place,
-            today: Date::from_unix_seconds(order::seconds_now()),
+            today: Date::from_unix_seconds(order::now().as_secs()),
         };
         let mut why = Vec::new();
         let mut enough: Option<Enough> = None;
@@ -490,27 +451,26 @@ impl Shared {
         }
         let explained = outcome::explain(&judged, part);
         let report = judged.report;
-        if let Some(coarse) = Coarse::of(&report)
-            && let Ok(mut all) = self.coarse.lock()
-        {
-            all.push(coarse);
-        }
+        self.outcomes().coarse.extend(Coarse::of(&report));
         outcome::write(&report, &folder, baseline_text.as_deref()).map_err(problem)?;
-        if let Ok(mut verdicts) = self.verdicts.lock() {
-            verdicts.insert(name.to_owned(), report.verdict);
-        }
+        let verdict = (name.to_owned(), report.verdict);
+        self.outcomes().verdicts.extend([verdict]);
         self.conclude(&report, settings, &output, &explained)
     }
 
     /// Returns the run that a scenario's report belongs to.
     fn run_of(&self, name: &str) -> Run {
-        let title = self.titles.get(name).cloned();
+        let mut scenarios = self.scenarios.iter();
+        let title = scenarios
+            .find(|one| one.name == name)
+            .and_then(|one| one.title.clone());
         Run {
+            scenarios: self.scenarios.iter().map(|one| one.name.clone()).collect(),
             selected: self.says_selected.then(|| self.selected.clone()),
             benchmark: self
                 .are_benchmarks
                 .then(|| title.unwrap_or_else(|| name.to_owned())),
-            ..self.place.run(name, &self.scenarios)
+            ..self.place.run(name)
         }
     }
 
@@ -553,19 +513,20 @@ impl Shared {
         }
         let is_remarkable = report.findings.iter().any(Finding::is_remarkable);
         let quiet = report.verdict == Verdict::Within && !is_remarkable;
+        let mimic = &self.arguments.mimic;
         let mut said = String::new();
         if !quiet {
             // A remark on a passing scenario is printed even if nobody asks for output.
             said = text::render(report, &style).trim_end().to_owned();
-        } else if self.nocapture || self.show_output {
+        } else if mimic.nocapture || mimic.show_output {
             said = within_80_columns(text::one_line(report).trim_end());
         }
-        if self.show_output && !output.is_empty() {
+        if mimic.show_output && !output.is_empty() {
             said = format!("{said}\n---- {} printed ----\n{output}", report.scenario);
         }
         said += explained.trim_end();
-        if let (false, Ok(mut all)) = (said.is_empty(), self.said.lock()) {
-            all.insert(report.scenario.clone(), said);
+        if !said.is_empty() {
+            self.outcomes().said.insert(report.scenario.clone(), said);
         }
         Ok(())
     }
