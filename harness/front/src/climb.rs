@@ -31,7 +31,7 @@ use crate::profile::{
 use crate::protocol::{Command, Greeting, Walks};
 
 /// How far a ladder came, and why it went no further.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Climb {
     pub(crate) greeting: Greeting,
     pub(crate) profile: Profile,
@@ -110,15 +110,7 @@ pub(crate) fn climb(subject: &mut Subject<'_>, route: &Route<'_>) -> Attempt {
     let mut climb = Climb {
         profile: Profile::new(&greeting, route.terms.plan),
         greeting,
-        end: LadderEnd::Failure,
-        failure: None,
-        broken: None,
-        enough: None,
-        pace: Pace::default(),
-        overtime: None,
-        accused_at: None,
-        experiment: None,
-        reached: Vec::new(),
+        ..Climb::default()
     };
     let stop = unfit.unwrap_or_else(|| match ascend(subject, route, &mut climb) {
         Err(Stop::End(end)) => route.terms.ended(end, climb.profile.short_threads()),
@@ -416,13 +408,10 @@ fn dump(subject: &mut Subject<'_>, route: &Route<'_>, iterations: u64) -> Result
     let process = subject.process();
     let rung = Rung {
         iterations,
-        live: plimsoll_core::Tally::default(),
-        allocated: None,
         threads: observe::threads(process),
         descriptors: observe::descriptors(process),
         resident: observe::resident(process),
-        mappings: None,
-        memory: None,
+        ..Rung::default()
     };
     let path = dump_path(route);
     let command = dump_command(&path).map_err(|error| unwritable(route, &error))?;
@@ -481,13 +470,9 @@ fn settled(profile: &mut Profile, route: &Route<'_>) -> bool {
 fn verdict(profile: &mut Profile, route: &Route<'_>, at_top: bool) -> Verdict {
     let (observed, _) = profile.observe(route.normalization);
     let policy = Policy {
-        threshold: route.terms.settings.threshold,
-        outside: route.terms.settings.outside,
         at_top,
         accuse_from: 0,
-        accuse_anew_from: route.terms.accuse_anew_from(LadderEnd::Budget),
-        coarsens_to: Some(route.terms.settings.coarsest),
-        today: route.today,
+        ..route.policy(LadderEnd::Budget, None)
     };
     judge(&observed, route.baseline, &policy).verdict
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use plimsoll_core::blame::{Blame, Packages, SourceFiles};
-use plimsoll_core::fold::{self, Contents, Folder, Normalization, Trace};
+use plimsoll_core::fold::{self, Contents, Folder, Trace};
 use plimsoll_core::holders::{
     BackReference, ChainEnd, End, Graph, Held, Holder, HolderLink, Holders, Link, LinkKind, Root,
     Traits,
@@ -19,15 +19,14 @@ use plimsoll_core::report::units::plural;
 use plimsoll_core::report::{self, Finding, Report};
 use plimsoll_core::{Avma, FoldedStack, to_f64};
 
+use crate::climb::Route;
 use crate::guardian::Guardian;
 use crate::observe;
-use crate::place::Place;
 use crate::plan::Plan;
 use crate::process::{Answer, Subject};
 use crate::profile::mapped_files;
 use crate::program::Program;
 use crate::protocol::Command;
-use crate::settings::Effective;
 use crate::stopped::{RootNames, Stopped, Words};
 
 /// How many objects of each finding are to be looked at.
@@ -55,12 +54,8 @@ const TO_STOP: Duration = Duration::from_secs(5);
 /// What the search needs, besides the report.
 pub(crate) struct Search<'a> {
     pub(crate) program: &'a Program,
-    pub(crate) settings: &'a Effective,
     pub(crate) guardian: &'a Guardian,
-    pub(crate) normalization: &'a Normalization,
-    pub(crate) place: &'a Place,
-    /// The scenario's folder.
-    pub(crate) folder: &'a Path,
+    pub(crate) route: &'a Route<'a>,
 }
 
 /// What objects of one kind have in common: where they are allocated, and what they are.
@@ -95,7 +90,7 @@ impl Search<'_> {
         if asked.is_empty() || iterations == 0 {
             return;
         }
-        let found = self.find(&mut asked, &report.scenario, (iterations, to_read));
+        let found = self.find(&mut asked, (iterations, to_read));
         let unknown = asked.iter().filter(|finding| finding.holders.is_none());
         let unknown = unknown.count() as u64;
         let note = match found {
@@ -114,15 +109,10 @@ impl Search<'_> {
     }
 
     /// Returns how many threads did not stop.
-    fn find(
-        &self,
-        findings: &mut [&mut Finding],
-        scenario: &str,
-        limits: (u64, Duration),
-    ) -> Result<u64, String> {
-        let folder = self.folder.join(".holders");
+    fn find(&self, findings: &mut [&mut Finding], limits: (u64, Duration)) -> Result<u64, String> {
+        let folder = self.route.folder.join(".holders");
         fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
-        let found = self.look(findings, scenario, limits, &folder);
+        let found = self.look(findings, limits, &folder);
         let _ = fs::remove_dir_all(&folder);
         found
     }
@@ -130,19 +120,18 @@ impl Search<'_> {
     fn look(
         &self,
         findings: &mut [&mut Finding],
-        scenario: &str,
         (iterations, to_read): (u64, Duration),
         folder: &Path,
     ) -> Result<u64, String> {
         let plan = Plan {
-            keeps_stacks: false,
             parts_memory: true,
-            ..Plan::EXACT
+            ..Plan::default()
         };
-        let setup = (plan, self.settings.unwinder);
+        let settings = self.route.terms.settings;
+        let setup = (plan, settings.unwinder);
         let mut subject = Subject::start(self.program, folder, true, setup, self.guardian)
             .map_err(|error| format!("the subject cannot be started again: {error}"))?;
-        let greeting = subject.greeting(self.settings.timeout);
+        let greeting = subject.greeting(settings.timeout);
         let greeting = greeting.map_err(|answer| said(&answer))?;
         if greeting.get("objects") != "true" {
             return Err(
@@ -152,7 +141,10 @@ impl Search<'_> {
             );
         }
         self.ask(&mut subject, &Command::Objects)?;
-        self.ask(&mut subject, &Command::SetUp(scenario.to_owned()))?;
+        self.ask(
+            &mut subject,
+            &Command::SetUp(self.route.scenario.to_owned()),
+        )?;
         let needed = findings.iter().map(|finding| {
             let each = finding.rate.objects.max(1e-9);
             WANTED / each * to_f64(PARTS) / to_f64(PARTS - 1)
@@ -170,16 +162,17 @@ impl Search<'_> {
             done = (done * 2).clamp(1, until);
             self.ask(&mut subject, &Command::Run(done))?;
         }
-        observe::settle(subject.process(), self.settings.settle);
+        observe::settle(subject.process(), settings.settle);
         let (numbers, files) = subject.stop(TO_STOP)?;
         let stopped = Stopped::read(subject.process(), &numbers, files)?;
         let has_ended = || subject.has_ended();
-        self.answer(findings, scenario, (&stopped, done, to_read), has_ended)?;
+        self.answer(findings, (&stopped, done, to_read), has_ended)?;
         Ok(stopped.running)
     }
 
     fn ask(&self, subject: &mut Subject<'_>, command: &Command) -> Result<(), String> {
-        match subject.ask(command, self.settings.timeout, self.settings.memory_limit) {
+        let settings = self.route.terms.settings;
+        match subject.ask(command, settings.timeout, settings.memory_limit) {
             Answer::Line(line) if line.starts_with("done") => Ok(()),
             Answer::Line(line) => {
                 let why = line
@@ -195,7 +188,6 @@ impl Search<'_> {
     fn answer(
         &self,
         findings: &mut [&mut Finding],
-        scenario: &str,
         (stopped, done, to_read): (&Stopped, u64, Duration),
         has_ended: impl FnOnce() -> bool,
     ) -> Result<(), String> {
@@ -213,7 +205,7 @@ impl Search<'_> {
             ..plimsoll_symbols::Options::default()
         };
         let symbols = plimsoll_symbols::symbolize(&files, &addresses, &options);
-        let folder = Folder::new(&symbols, self.normalization);
+        let folder = Folder::new(&symbols, self.route.normalization);
         let mut traces: BTreeMap<Kind, Trace> = BTreeMap::new();
         let kinds = stopped.stacks.iter().map(|stack| {
             let folded = folder.fold(stack);
@@ -265,14 +257,14 @@ impl Search<'_> {
         let graph = scan.finish().ok_or("there are too many references")?;
         let sources = plimsoll_symbols::source_files(fold::source_paths(
             symbols.frames.values().flatten(),
-            self.normalization,
+            self.route.normalization,
         ));
         let names = Names {
             kinds: &of_rank,
             traces: &traces,
             roots: &roots,
-            scenario,
-            packages: &self.place.packages(),
+            scenario: self.route.scenario,
+            packages: &self.route.place.packages(),
             sources: &sources,
         };
         let of_rust = |group: u32| {

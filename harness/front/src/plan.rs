@@ -7,7 +7,9 @@ use plimsoll_core::to_f64;
 
 /// The profiler's options in a subject. They must be set before the first thread starts,
 /// because a thread draws its first sample with the interval at its start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+///
+/// The default samples every allocation, and keeps no stacks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Plan {
     /// The logarithm to base 2 of the mean bytes between samples.
     pub(crate) lg_interval: u32,
@@ -25,8 +27,9 @@ pub(crate) struct Plan {
 }
 
 /// Results of attempts with other plans, so that no plan is tried twice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Known {
+    #[default]
     Nothing,
     /// An exact profile needs more memory than there is.
     ExactIsTooLarge,
@@ -84,9 +87,7 @@ impl Plan {
     pub(crate) fn sampled(lg_interval: u32) -> Plan {
         Plan {
             lg_interval,
-            keeps_stacks: false,
-            parts_memory: false,
-            known: Known::Nothing,
+            ..Plan::default()
         }
     }
 
@@ -105,8 +106,7 @@ impl Plan {
         (!self.is_exact() && self.known == Known::Nothing).then_some(Plan {
             known: Known::SampledMissesThreads,
             // There are threads that end, and a profile that keeps stacks would keep them.
-            keeps_stacks: false,
-            ..Self::EXACT
+            ..Self::default()
         })
     }
 

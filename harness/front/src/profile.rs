@@ -29,7 +29,7 @@ const CACHED_PER_THREAD: u64 = 1 << 20;
 const CANARY_EXTENT: u64 = 256;
 
 /// The contents of all dumps of a ladder.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Profile {
     /// The addresses of the canary's functions, leaf first.
     canary: [u64; 3],
@@ -158,20 +158,7 @@ impl Profile {
             sampled_object: greeting.number("sampled-object"),
             bt_max: usize::try_from(greeting.number("frames").unwrap_or(128)).unwrap_or(128),
             plan,
-            noise: Vec::new(),
-            threads_listed: 0,
-            mean_object: None,
-            rungs: Vec::new(),
-            stacks: HashMap::new(),
-            maps: Maps::default(),
-            kinds: Vec::new(),
-            mapped: 0,
-            completeness: Completeness::default(),
-            walks: Walks::default(),
-            threads_ended: 0,
-            ended_by_rung: Vec::new(),
-            symbols: SymbolTable::default(),
-            looked_up: BTreeSet::new(),
+            ..Profile::default()
         }
     }
 
@@ -582,13 +569,9 @@ mod tests {
     fn rung(iterations: u64) -> Rung {
         Rung {
             iterations,
-            live: Tally::default(),
-            allocated: None,
             threads: 1,
             descriptors: 3,
-            resident: 0,
-            mappings: None,
-            memory: None,
+            ..Rung::default()
         }
     }
 

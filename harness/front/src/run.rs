@@ -439,11 +439,8 @@ impl Front {
         let mut judged = outcome::report(climb, &route, run, name, why, part);
         let search = Search {
             program: &self.program,
-            settings,
             guardian: self.guardian()?,
-            normalization: &self.normalization,
-            place: &self.place,
-            folder: &folder,
+            route: &route,
         };
         if let Some(time) = self.to_find_holders {
             let explained = judged.explained.iter_mut().map(|(finding, _)| finding);

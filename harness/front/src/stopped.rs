@@ -408,9 +408,8 @@ impl Stopped {
             if Instant::now() > end {
                 return Err(too_slow(time));
             }
-            let bytes = mapping.end - mapping.start;
-            let has_room = of_objects + scan.bytes() + bytes <= MAX_BYTES;
-            if is_static && !has_room {
+            let room = MAX_BYTES.saturating_sub(of_objects + scan.bytes());
+            if is_static && mapping.end - mapping.start > room {
                 return Err("there is too much memory to be searched".to_owned());
             }
             if is_static {
@@ -425,7 +424,6 @@ impl Stopped {
                 let program = program.and_then(|path| variables.get(path));
                 self.threads_in(scan, mapping, program, &mut found);
             } else if !self.has_objects(scan, mapping) {
-                let room = MAX_BYTES.saturating_sub(of_objects + scan.bytes());
                 let room = room.min(MAX_MAPPED.saturating_sub(mapped));
                 let read = self.mapped(scan, mapping, (room, end), &mut found);
                 are_all &= read.is_some();

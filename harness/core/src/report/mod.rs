@@ -292,7 +292,7 @@ impl Rung {
 }
 
 /// Why a ladder ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[cfg_attr(feature = "reports", derive(serde::Deserialize))]
 #[serde(rename_all = "snake_case")]
 pub enum LadderEnd {
@@ -313,6 +313,7 @@ pub enum LadderEnd {
     /// The next rung could need more mappings than the subject may have.
     Mappings,
     /// The workload failed, or the measurement did.
+    #[default]
     Failure,
 }
 
