@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::Rate;
+use crate::settings::{Inconclusive, Stale};
 use crate::words::words;
 
 /// The verdict on a scenario.
@@ -35,6 +36,18 @@ words!(Verdict {
     Failed = "failed",
     Broken = "broken",
 });
+
+impl Verdict {
+    /// Returns whether a test with this verdict passes.
+    pub fn passes(self, stale: Stale, inconclusive: Inconclusive) -> bool {
+        match self {
+            Verdict::Within => true,
+            Verdict::Improved => stale == Stale::Warn,
+            Verdict::Inconclusive => inconclusive == Inconclusive::Warn,
+            Verdict::Regressed | Verdict::Failed | Verdict::Broken => false,
+        }
+    }
+}
 
 /// The smallest growth that a run has to find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

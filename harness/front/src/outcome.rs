@@ -10,10 +10,10 @@ use plimsoll_core::growth::{Unit, View};
 use plimsoll_core::judge::{self, Assessment, Verdict, judge};
 use plimsoll_core::report::files::is_trusted;
 use plimsoll_core::report::{
-    BASELINE, Check, CheckOutcome, Compared, Completeness, Finding, LadderEnd, Measured, Report,
-    Run, StackGrowth, Subject, Threshold, explain, files, json, text, units,
+    BASELINE, Check, CheckOutcome, Compared, Finding, LadderEnd, Measured, Report, Run,
+    StackGrowth, Subject, Threshold, explain, files, json, text, units,
 };
-use plimsoll_core::{Lacks, Per, Rate, layout};
+use plimsoll_core::{Lacks, Rate, layout};
 
 use crate::climb::{Climb, Route, before_and_after};
 use crate::enough::enough;
@@ -93,8 +93,6 @@ pub(crate) fn report(
     let settings = route.terms.settings;
     let late = overtime(verdict, &climb, settings);
     let mut report = Report {
-        run,
-        scenario: scenario.to_owned(),
         verdict,
         measured: measured(&climb.greeting, route.terms.plan, &route.place.profile),
         builder: settings.builder.clone(),
@@ -121,8 +119,6 @@ pub(crate) fn report(
             .chain(timeout_within_budget(verdict, climb.end, settings))
             .chain(late)
             .collect(),
-        enough: None,
-        per: Per::default(),
         own: match findings.is_empty() {
             true => Vec::new(),
             false => {
@@ -133,6 +129,7 @@ pub(crate) fn report(
         findings,
         growth: StackGrowth::of(&observed, before),
         rungs: std::mem::take(&mut climb.profile.rungs),
+        ..Report::unmeasured(run, scenario, None)
     };
     let (enough, why) = enough(&report, &climb, &route.terms, short_by, corrected.enough);
     report.enough = enough;
@@ -172,32 +169,14 @@ pub(crate) fn without_baseline(
     settings: &Effective,
     detail: String,
 ) -> Report {
-    Report {
-        run,
-        scenario: scenario.to_owned(),
+    let mut report = Report {
         verdict: Verdict::Broken,
-        measured: None,
         builder: settings.builder.clone(),
-        rungs: Vec::new(),
-        end: LadderEnd::Failure,
-        threshold: Threshold {
-            iterations: settings.threshold.unwrap_or(judge::DEFAULT_THRESHOLD),
-            coarsened: false,
-            outside: settings.outside,
-        },
-        visible: None,
-        rarest: None,
-        findings: Vec::new(),
-        own: Vec::new(),
         checks: vec![check(BASELINE, CheckOutcome::Failed, detail)],
-        completeness: Completeness::default(),
-        failure: None,
-        enough: None,
-        per: Per::default(),
-        notes: Vec::new(),
-        compared: None,
-        growth: Vec::new(),
-    }
+        ..Report::unmeasured(run, scenario, settings.threshold)
+    };
+    report.threshold.outside = settings.outside;
+    report
 }
 
 /// Returns the remarks on how names were found, if a finding needs them.

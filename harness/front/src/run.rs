@@ -12,7 +12,7 @@ use plimsoll_core::fold::Normalization;
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::layout;
 use plimsoll_core::report::{Finding, Report, Run, text};
-use plimsoll_core::settings::{Inconclusive, Layer, Settings, Stale};
+use plimsoll_core::settings::{Layer, Settings, Stale};
 use plimsoll_text::escape;
 
 use crate::agreed::Agreed;
@@ -497,14 +497,8 @@ impl Front {
         output: &str,
         explained: &str,
     ) -> Result<(), Failed> {
-        let passes = match report.verdict {
-            Verdict::Within => true,
-            Verdict::Improved => settings.stale == Stale::Warn,
-            Verdict::Inconclusive => settings.inconclusive == Inconclusive::Warn,
-            Verdict::Regressed | Verdict::Failed | Verdict::Broken => false,
-        };
         let style = text::Style::of(sys::columns(), self.color);
-        if !passes {
+        if !report.verdict.passes(settings.stale, settings.inconclusive) {
             let page = text::render(report, &style);
             return Err(format!("\n{}{explained}", page.trim_end()).into());
         }

@@ -8,13 +8,13 @@ use plimsoll_core::baseline::Baseline;
 use plimsoll_core::blame::Packages;
 use plimsoll_core::fold::Normalization;
 use plimsoll_core::growth::{GoesOn, Trend, Unit};
-use plimsoll_core::judge::{Assessment, DEFAULT_THRESHOLD, Policy, Verdict, judge};
+use plimsoll_core::judge::{Assessment, Policy, Verdict, judge};
 use plimsoll_core::report::units::signed_bytes;
 use plimsoll_core::report::{
-    BASELINE, Check, CheckOutcome, Compared, Completeness, Failure, Finding, LOAD, LadderEnd,
-    Measured, Report, Run, StackGrowth, Threshold, files, json, text,
+    BASELINE, Check, CheckOutcome, Compared, Failure, Finding, LOAD, LadderEnd, Measured, Report,
+    Run, StackGrowth, files, json, text,
 };
-use plimsoll_core::settings::{Inconclusive, Settings, Stale};
+use plimsoll_core::settings::Settings;
 use plimsoll_core::{Per, Tally, layout};
 
 use crate::args::{ScenarioArgs, SymbolArgs};
@@ -194,30 +194,9 @@ impl Scenario {
             today: Some(settings::today()?),
         };
         let mut report = Report {
-            run: self.run.clone(),
-            scenario: self.name.clone(),
-            verdict: Verdict::Inconclusive,
-            measured: None,
-            builder: Vec::new(),
             per: self.per.clone(),
-            rungs: Vec::new(),
             end: LadderEnd::Settled,
-            threshold: Threshold {
-                iterations: self.settings.threshold.unwrap_or(DEFAULT_THRESHOLD),
-                coarsened: false,
-                outside: None,
-            },
-            visible: None,
-            rarest: None,
-            findings: Vec::new(),
-            own: Vec::new(),
-            checks: Vec::new(),
-            enough: None,
-            completeness: Completeness::default(),
-            failure: None,
-            notes: Vec::new(),
-            compared: None,
-            growth: Vec::new(),
+            ..Report::unmeasured(self.run.clone(), &self.name, self.settings.threshold)
         };
         let Some(seen) = seen else {
             return Ok(report);
@@ -312,12 +291,9 @@ impl Scenario {
             false => text::render(report, &text::Style::of(out.columns(), out.color())),
         };
         out.print(&page)?;
-        let passes = match report.verdict {
-            Verdict::Improved => self.settings.stale != Some(Stale::Deny),
-            Verdict::Inconclusive => self.settings.inconclusive == Some(Inconclusive::Warn),
-            verdict => verdict == Verdict::Within,
-        };
-        match (passes, report.verdict) {
+        let stale = self.settings.stale.unwrap_or_default();
+        let inconclusive = self.settings.inconclusive.unwrap_or_default();
+        match (report.verdict.passes(stale, inconclusive), report.verdict) {
             (true, _) => Ok(()),
             (false, Verdict::Improved) => Err(Refused::quiet(ExitStatus::Regressed)),
             (false, verdict) => Err(Refused::quiet(ExitStatus::from(verdict))),

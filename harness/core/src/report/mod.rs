@@ -17,7 +17,7 @@ use crate::dump::SampleInterval;
 use crate::finding::each_stack_once;
 pub use crate::finding::{Clock, Finding, Standing, Subject, Survivors};
 use crate::growth::{Growth, Unit};
-use crate::judge::{Observed, iterations_to_settle};
+use crate::judge::{DEFAULT_THRESHOLD, Observed, iterations_to_settle};
 use crate::verdict::Verdict;
 pub use crate::verdict::{Rarest, Threshold, Visible};
 use crate::{FoldedStack, Per, Rate, Resource, Series, Tally};
@@ -80,6 +80,37 @@ pub struct Report {
 }
 
 impl Report {
+    /// Returns the report of a scenario of which nothing was measured, with the threshold that is
+    /// set for it.
+    pub fn unmeasured(run: Run, scenario: &str, threshold: Option<u64>) -> Report {
+        Report {
+            run,
+            scenario: scenario.to_owned(),
+            verdict: Verdict::Inconclusive,
+            measured: None,
+            builder: Vec::new(),
+            per: Per::default(),
+            rungs: Vec::new(),
+            end: LadderEnd::Failure,
+            threshold: Threshold {
+                iterations: threshold.unwrap_or(DEFAULT_THRESHOLD),
+                coarsened: false,
+                outside: None,
+            },
+            visible: None,
+            rarest: None,
+            findings: Vec::new(),
+            own: Vec::new(),
+            checks: Vec::new(),
+            enough: None,
+            completeness: Completeness::default(),
+            failure: None,
+            notes: Vec::new(),
+            compared: None,
+            growth: Vec::new(),
+        }
+    }
+
     /// Returns what people call the scenario: what a benchmark's own harness calls it, or the
     /// scenario's name. Files and commands have the name.
     pub fn title(&self) -> &str {
