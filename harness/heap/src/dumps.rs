@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
+use plimsoll_core::baseline::Date;
 use plimsoll_core::report::units::plural;
 use plimsoll_desk::project::shown;
 use plimsoll_desk::status::Refused;
@@ -121,28 +122,14 @@ fn time(path: &Path) -> Option<u64> {
     let time = stem
         .strip_suffix(".auto")
         .or_else(|| stem.strip_suffix(".manual"))?;
-    let parts: Vec<u64> = time
-        .split('-')
-        .map(str::parse)
-        .collect::<Result<_, _>>()
-        .ok()?;
-    let &[
-        year @ 1970..=9999,
-        month @ 1..=12,
-        day @ 1..=31,
-        hour @ 0..=23,
-        minute @ 0..=59,
-        second @ 0..=60,
-    ] = parts.as_slice()
-    else {
+    let (day, clock) = time.split_at_checked(10)?;
+    let clock = clock.strip_prefix('-')?.split('-').map(str::parse);
+    let clock = clock.collect::<Result<Vec<u64>, _>>().ok()?;
+    let &[hour @ 0..=23, minute @ 0..=59, second @ 0..=60] = clock.as_slice() else {
         return None;
     };
-    // The year begins in March, so that a leap day is its last.
-    let (year, month) = match month {
-        1 | 2 => (year - 1, month + 9),
-        _ => (year, month - 3),
-    };
-    let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day;
+    let days = Date::new(1970, 1, 1)?.days_until(day.parse().ok()?);
+    let days = u64::try_from(days).ok()?;
     Some(((days * 24 + hour) * 60 + minute) * 60 + second)
 }
 
