@@ -74,20 +74,13 @@ impl<'a> Ages<'a> {
         let Some(youngest) = loaded.births.iter().flatten().max().copied() else {
             return Err(without_births(loaded));
         };
-        let profile = &loaded.profile;
-        let seen = |size: f64| {
-            let interval = profile.sample_interval;
-            interval.map_or(1.0, |interval| interval.probability(size))
-        };
         let mut names = Names::default();
         let view = view(loaded, what, &mut names);
-        let mut places = Places::of(profile);
+        let places = Places::of(&loaded.profile);
         // The first of the records that differ only by their birth, and what they add up to.
         let mut by_stack: HashMap<Box<[NameId]>, (usize, Survivors)> = HashMap::new();
         for number in view.stacks() {
-            let values = view.values(number);
-            let generation = Generation::of(values.inuse, values.alloc, seen);
-            let birth = loaded.birth(number);
+            let (birth, generation) = loaded.born(number, view.values(number));
             let stack = view.leaf_first(number).collect();
             let (_, born) = by_stack.entry(stack).or_insert((number, Survivors::new()));
             *born.entry(birth).or_default() += generation;

@@ -5,10 +5,11 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 
 use anyhow::Context;
-use plimsoll_core::ages::Birth;
+use plimsoll_core::ages::{Birth, Generation};
+use plimsoll_core::dump::SampleInterval;
 use plimsoll_core::{Avma, SymbolTable};
 use plimsoll_profile::read::{self, ReadError};
-use plimsoll_profile::{MappedObject, Profile, TooManyFrames};
+use plimsoll_profile::{MappedObject, Profile, TooManyFrames, Values};
 use plimsoll_symbols::{BuildId, MappedFile};
 
 use crate::args::SymbolArgs;
@@ -37,11 +38,18 @@ impl Loaded {
         }
     }
 
-    /// Returns the birth of a stack. What was allocated before births were written is older than
-    /// everything else.
-    pub(super) fn birth(&self, stack: usize) -> Birth {
+    /// Returns the sample interval. If it is not known, estimates are used as they are.
+    pub(super) fn interval(&self) -> SampleInterval {
+        self.profile.sample_interval.unwrap_or_default()
+    }
+
+    /// Returns the birth of a stack, and what is left of it. What was allocated before births were
+    /// written is older than everything else.
+    pub(super) fn born(&self, stack: usize, values: Values) -> (Birth, Generation) {
         let birth = self.births.get(stack).copied().flatten();
-        birth.unwrap_or(Birth::FIRST)
+        let seen = |size| self.interval().probability(size);
+        let generation = Generation::of(values.inuse, values.alloc, seen);
+        (birth.unwrap_or(Birth::FIRST), generation)
     }
 
     /// Puts stacks together that differ only by their birth.

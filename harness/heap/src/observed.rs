@@ -14,7 +14,7 @@ use plimsoll_symbols::source_files;
 
 use crate::args::SymbolArgs;
 use crate::dumps::Files;
-use crate::series::{Levels, Share, Uptime, interval_of};
+use crate::series::{Levels, Share, Uptime};
 use crate::source::Source;
 use crate::spaces::Spaces;
 use plimsoll_desk::progress::Progress;
@@ -83,17 +83,14 @@ pub(super) fn observe(
     for (dump, (source, position)) in sources.iter().zip(&positions).enumerate() {
         let loaded = spaces.load(dump, source, symbols, &mut progress)?;
         youngest.push(loaded.births.iter().flatten().max().copied());
-        let interval = interval_of(&loaded);
+        let interval = loaded.interval();
         if dump + 1 == positions.len() && !loaded.births.is_empty() {
             let profile = &loaded.profile;
             let of_location = numbers.of(profile);
-            let seen = |size| interval.probability(size);
             for (number, (locations, counts)) in profile.stacks().enumerate() {
-                let values = profile.values(counts);
-                let generation = Generation::of(values.inuse, values.alloc, seen);
                 let stack = locations.iter().map(|id| of_location[id.index()]).collect();
                 let levels: &mut Vec<_> = born.entry(stack).or_default();
-                levels.push((loaded.birth(number), generation));
+                levels.push(loaded.born(number, profile.values(counts)));
             }
         }
         let profile = &loaded.put_together().profile;
@@ -115,12 +112,7 @@ pub(super) fn observe(
         rungs.push(Rung {
             iterations: *position,
             live: whole.alive.level,
-            allocated: None,
-            threads: 0,
-            descriptors: 0,
-            resident: 0,
-            mappings: None,
-            memory: None,
+            ..Rung::default()
         });
     }
     progress.clear();

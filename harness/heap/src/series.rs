@@ -149,11 +149,6 @@ impl Uptime {
     }
 }
 
-/// Returns the sample interval. If it is not known, estimates are used as they are.
-pub(super) fn interval_of(dump: &Loaded) -> SampleInterval {
-    dump.profile.sample_interval.unwrap_or_default()
-}
-
 /// The values of one stack in one dump, with their variances.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Share {
@@ -308,11 +303,9 @@ impl<'a> Series<'a> {
             let loaded = spaces.load(dump, source, symbols, &mut progress)?;
             youngest.push(loaded.births.iter().flatten().max().copied());
             if dump + 1 == sources.len() && !loaded.births.is_empty() {
-                let seen = |size| interval_of(&loaded).probability(size);
                 let view = view(&loaded, what, &mut names);
                 for number in view.stacks() {
-                    let (values, birth) = (view.values(number), loaded.birth(number));
-                    let generation = Generation::of(values.inuse, values.alloc, seen);
+                    let (birth, generation) = loaded.born(number, view.values(number));
                     let levels = by_stack.entry(view.leaf_first(number).collect());
                     levels.or_default().add_born(birth, generation);
                 }
@@ -321,20 +314,13 @@ impl<'a> Series<'a> {
             let mut shares: HashMap<Box<[NameId]>, Share> = HashMap::new();
             let mut whole = Share::default();
             is_empty &= loaded.profile.is_empty();
-            let interval = interval_of(&loaded);
+            let interval = loaded.interval();
             let view = view(&loaded, what, &mut names);
-            let mut stack: Vec<NameId> = Vec::new();
             for number in view.stacks() {
                 let share = Share::of(view.values(number), interval);
                 whole.add(share);
-                stack.clear();
-                stack.extend(view.leaf_first(number));
-                match shares.get_mut(stack.as_slice()) {
-                    Some(known) => known.add(share),
-                    None => {
-                        shares.insert(stack.as_slice().into(), share);
-                    }
-                }
+                let stack = view.leaf_first(number).collect();
+                shares.entry(stack).or_default().add(share);
             }
             total.set(dump, interval, whole);
             for (stack, share) in shares {

@@ -315,13 +315,7 @@ pub fn left(stack: impl Iterator<Item = FrameKind> + Clone) -> Left {
     last_resort(stack.map(|kind| kind.0)).map_or(Left::Nothing, Left::One)
 }
 
-/// Returns where a stack begins, which is given leaf first as [`Namer::name`] returns it.
-pub fn origin_of<'a>(
-    stack: impl Iterator<Item = &'a (Frame, FrameKind)> + Clone,
-) -> Option<Origin> {
-    origin(stack.map(|(frame, kind)| (&*frame.function, kind.0)))
-}
-
+/// Returns where a stack begins, which is given leaf first.
 fn origin<'a>(mut stack: impl Iterator<Item = (&'a str, Kind)> + Clone) -> Option<Origin> {
     let mut rest = stack.clone();
     // Nothing above the marker says anything about the workload, whatever called it.

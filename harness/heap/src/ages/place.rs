@@ -1,15 +1,12 @@
 //! The place to blame for each stack of a dump, as in a report.
 
-use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use plimsoll_core::Frame;
 use plimsoll_core::blame::{Blame, Packages, SourceFiles};
-use plimsoll_core::fold::{
-    FrameKind, Left, Namer, Normalization, Trace, left, origin_of, source_paths,
-};
+use plimsoll_core::fold::{Folder, Normalization, source_paths};
 use plimsoll_core::layout::workspace_root;
+use plimsoll_core::{Avma, SymbolTable};
 use plimsoll_profile::{LocationId, Profile};
 use plimsoll_symbols::source_files;
 
@@ -17,18 +14,13 @@ use plimsoll_symbols::source_files;
 pub(super) struct Places<'a> {
     profile: &'a Profile,
     stacks: Vec<&'a [LocationId]>,
-    namer: Namer,
+    folder: Folder,
     packages: Packages,
     files: SourceFiles<'static>,
-    /// The frames of each location that was asked for, leaf first.
-    known: HashMap<LocationId, Vec<(Frame, FrameKind)>>,
 }
 
 impl<'a> Places<'a> {
     pub(super) fn of(profile: &'a Profile) -> Places<'a> {
-        let stacks: Vec<&[LocationId]> = profile.stacks().map(|(stack, _)| stack).collect();
-        let locations = stacks.iter().copied().flatten();
-        let frames = locations.flat_map(|id| &profile.location(*id).frames);
         // Without a workspace, only the paths of source files tell whose code a frame is.
         let mut packages = Packages::default();
         let mut normalization = Normalization::default();
@@ -37,43 +29,34 @@ impl<'a> Places<'a> {
             packages = Packages::of_lockfile(&lockfile.unwrap_or_default());
             normalization.workspace_root = Some(root.to_string_lossy().into_owned());
         }
+        // The number of a location stands for its address.
+        let numbers = (0..).map(Avma);
+        let frames = profile
+            .locations
+            .iter()
+            .map(|location| location.frames.clone());
+        let table = SymbolTable {
+            frames: numbers.zip(frames).collect(),
+            ..SymbolTable::default()
+        };
+        let frames = table.frames.values().flatten();
         Places {
-            files: source_files(source_paths(frames.clone(), &normalization)),
-            namer: Namer::new(frames, normalization),
             profile,
-            stacks,
+            stacks: profile.stacks().map(|(stack, _)| stack).collect(),
+            folder: Folder::new(&table, &normalization),
             packages,
-            known: HashMap::new(),
+            files: source_files(source_paths(frames, &normalization)),
         }
     }
 
     /// Returns the place of a stack. `stack` is its index.
-    pub(super) fn blame(&mut self, stack: usize) -> Option<Blame> {
-        let ids = *self.stacks.get(stack)?;
-        let mut frames: Vec<(Frame, FrameKind)> = Vec::new();
-        for id in ids {
-            let named = self.known.entry(*id).or_insert_with(|| {
-                let frames = self.profile.location(*id).frames.iter();
-                frames.map(|frame| self.namer.name(frame)).collect()
-            });
-            frames.extend(named.iter().cloned());
-        }
-        let origin = origin_of(frames.iter());
-        let kinds = frames.iter().map(|(_, kind)| *kind);
-        let frames: Vec<Frame> = match left(kinds) {
-            Left::From(place) => {
-                let shown = frames.drain(place..).filter(|(_, kind)| kind.is_shown());
-                shown.map(|(frame, _)| frame).collect()
-            }
-            Left::One(place) => vec![frames.swap_remove(place).0],
-            Left::Nothing => Vec::new(),
-        };
-        let trace = Trace {
-            frames,
-            origin,
-            lacks: None,
-        };
-        Blame::of(&trace, "", &self.packages, &self.files)
+    pub(super) fn blame(&self, stack: usize) -> Option<Blame> {
+        let ids = self.stacks.get(stack)?.iter();
+        let named = ids.filter(|id| !self.profile.location(**id).frames.is_empty());
+        let named: Vec<Avma> = named.map(|id| Avma(id.index() as u64)).collect();
+        let trace = self.folder.fold(&named).trace;
+        let blame = || Blame::of(&trace, "", &self.packages, &self.files);
+        (!named.is_empty()).then(blame)?
     }
 }
 
