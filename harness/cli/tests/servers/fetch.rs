@@ -12,7 +12,6 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use crate::fake::{Fake, whole};
-use crate::real::{Mode, Server};
 use crate::{file, plimsoll, said, says};
 
 /// A profile, as folded stacks.
@@ -37,15 +36,6 @@ fn gzip(text: &str) -> Vec<u8> {
     packed.finish().unwrap()
 }
 
-#[test]
-fn each_server_in_its_way() {
-    let server = Server::start(Mode::Leaking);
-    for from in ["databend", "greptimedb", "starrocks", "tikv", "materialize"] {
-        shows(&["--from", from, &server.address]);
-    }
-    shows(&[&format!("http://{}/debug/pprof/heap", server.address)]);
-}
-
 /// A server that has a profile there alone.
 fn with_profile_at(path: &'static str, elsewhere: (&str, &str)) -> Fake {
     let (found, other) = (
@@ -65,32 +55,6 @@ fn an_older_greptimedb() {
 }
 
 #[test]
-fn a_server_that_does_not_profile() {
-    let server = Server::start(Mode::Off);
-    let activate = "/debug/prof/mem/activate";
-    for (from, expected) in [
-        ("databend", ["500", "MALLOC_CONF=prof:true"]),
-        ("greptimedb", ["profiling is not enabled", activate]),
-        ("starrocks", ["found nothing", "JEMALLOC_CONF"]),
-        ("tikv", ["500", "memory.enable-heap-profiling = true"]),
-        ("materialize", ["403 Forbidden", "action=activate"]),
-    ] {
-        fails(&["--from", from, &server.address], &expected);
-    }
-}
-
-#[test]
-fn a_server_without_the_feature() {
-    let (status, why) = ("501 Not Implemented", "The 'mem-prof' feature is disabled");
-    let server = Fake::with(status, "", why);
-    let from = ["--from", "greptimedb", &server.address];
-    fails(&from, &[status, why, "official images"]);
-    let server = Fake::with("404 Not Found", "", "");
-    let from = ["--from", "databend", &server.address];
-    fails(&from, &["404 Not Found", "memory-profiling"]);
-}
-
-#[test]
 fn a_page_is_no_profile() {
     let page = "<!DOCTYPE html>\n<title>Sign in\u{1b}[2J</title>";
     let server = Fake::with("200 OK", "", page);
@@ -99,6 +63,9 @@ fn a_page_is_no_profile() {
     let server = Fake::with("400 Bad Request", "", "\n  no\u{1b}[2J such thing\nmore");
     let why = ["found 400 Bad Request: `no such thing`"];
     fails(&[&server.url("/")], &why);
+    let server = Fake::with("200 OK", "", "");
+    let from = ["--from", "starrocks", &server.address];
+    fails(&from, &["found nothing", "JEMALLOC_CONF"]);
 }
 
 #[test]

@@ -3,15 +3,15 @@
 use std::env;
 use std::ffi::CString;
 use std::fs;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, Write};
 use std::net::Ipv4Addr;
-use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::time::Instant;
 
 use axum::Router;
-use axum::http::StatusCode;
 use axum::routing::{get, post};
+
+use crate::Started;
 
 /// Makes a server of a process of these tests.
 const MODE: &str = "PLIMSOLL_TEST_SERVER";
@@ -24,49 +24,15 @@ pub(crate) enum Mode {
     Leaking,
     /// A cache is full after the first request.
     Healthy,
-    /// jemalloc does not profile.
-    Off,
 }
 
-pub(crate) struct Server {
-    child: Child,
-    /// `127.0.0.1:40000`
-    pub(crate) address: String,
-}
-
-impl Server {
-    pub(crate) fn start(mode: Mode) -> Server {
-        Server::start_at(mode, 0)
-    }
-
-    /// On that port; 0 for any.
-    pub(crate) fn start_at(mode: Mode, port: u16) -> Server {
-        let (name, conf) = match mode {
-            Mode::Leaking => ("leaking", "prof:true,lg_prof_sample:0"),
-            Mode::Healthy => ("healthy", "prof:true,lg_prof_sample:0"),
-            Mode::Off => ("off", "prof:false"),
-        };
-        let mut child = Command::new(env::current_exe().unwrap())
-            .args(["--exact", "real::serve", "--nocapture"])
-            .env(MODE, format!("{name} {port}"))
-            .env("MALLOC_CONF", conf)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let address = lines
-            .map(Result::unwrap)
-            .find_map(|line| Some(line.split_once("listening on ")?.1.to_owned()))
-            .expect("a server that listens");
-        Server { child, address }
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// Starts the server on that port; 0 for any.
+pub(crate) fn start(mode: Mode, port: u16) -> Started {
+    let name = match mode {
+        Mode::Leaking => "leaking",
+        Mode::Healthy => "healthy",
+    };
+    Started::new("real::serve", MODE, &format!("{name} {port}"))
 }
 
 /// What lives for as long as the server.
@@ -102,26 +68,11 @@ fn serve() {
         });
         dumped()
     };
-    let refused = |status: u16, why: &'static str| {
-        move |dumped: Option<Vec<u8>>| match dumped {
-            Some(dump) => (StatusCode::OK, dump),
-            None => (StatusCode::from_u16(status).unwrap(), why.as_bytes().into()),
-        }
-    };
-    let databend = refused(500, "MALLOC_CONF is not set");
-    let greptimedb = refused(500, r#"{"error":"Memory profiling is not enabled"}"#);
-    let starrocks = refused(200, "");
-    let tikv = refused(500, "memory profiling not enabled");
-    let materialize = refused(403, "heap profiling not activated");
     let app = Router::new()
-        .route(
-            "/debug/mem/pprof/profile",
-            get(async move || databend(dump())),
-        )
-        .route("/debug/prof/mem", post(async move || greptimedb(dump())))
-        .route("/pprof/heap", get(async move || starrocks(dump())))
-        .route("/debug/pprof/heap", get(async move || tikv(dump())))
-        .route("/prof/heap", get(async move || materialize(dump())));
+        .route("/debug/mem/pprof/profile", get(async move || dump()))
+        .route("/debug/prof/mem", post(async move || dump()))
+        .route("/pprof/heap", get(async move || dump()))
+        .route("/debug/pprof/heap", get(async move || dump()));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -136,12 +87,12 @@ fn serve() {
     });
 }
 
-/// jemalloc's own dump of this process; none where it does not profile.
-fn dumped() -> Option<Vec<u8>> {
+/// jemalloc's own dump of this process.
+fn dumped() -> Vec<u8> {
     let file = tempfile::NamedTempFile::new().unwrap();
     let path = CString::new(file.path().to_str().unwrap()).unwrap();
     // SAFETY: jemalloc(3) lists `prof.dump` as writable, of type `const char *`, and
     // reads the name during the call alone.
-    let done = unsafe { tikv_jemalloc_ctl::raw::write(b"prof.dump\0", path.as_ptr()) };
-    done.ok().map(|()| fs::read(file.path()).unwrap())
+    unsafe { tikv_jemalloc_ctl::raw::write(b"prof.dump\0", path.as_ptr()) }.unwrap();
+    fs::read(file.path()).unwrap()
 }

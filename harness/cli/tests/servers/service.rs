@@ -2,9 +2,8 @@
 
 use std::env;
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
@@ -13,7 +12,9 @@ use std::time::{Duration, Instant};
 use plimsoll_scenarios::{Loses, load, serve};
 use tempfile::TempDir;
 
-use crate::{ends, given_time, interrupt, kept, own_port, plimsoll, said, says, watched_until};
+use crate::{
+    Started, ends, given_time, interrupt, kept, own_port, plimsoll, said, says, watched_until,
+};
 
 /// Makes a process of these tests the service: `healthy`, or `leaking`.
 const MODE: &str = "PLIMSOLL_TEST_SERVICE";
@@ -29,8 +30,7 @@ const TIMES: [&str; 3] = ["20s", "60s", "180s"];
 
 /// The service as a process, and a thread that sends it requests until it is dropped.
 struct Service {
-    child: Child,
-    address: SocketAddr,
+    server: Started,
     has_ended: Arc<AtomicBool>,
     /// How many requests it has answered.
     answered: Arc<AtomicU64>,
@@ -39,21 +39,8 @@ struct Service {
 
 impl Service {
     fn start(mode: &str) -> Service {
-        let mut child = Command::new(env::current_exe().unwrap())
-            .args(["--exact", "service::served", "--nocapture"])
-            .env(MODE, mode)
-            .env("MALLOC_CONF", "prof:true,lg_prof_sample:0")
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let address = lines
-            .by_ref()
-            .map(Result::unwrap)
-            .find_map(|line| Some(line.split_once("listening on ")?.1.parse().unwrap()))
-            .expect("a service that listens");
-        // After a minute the test harness in it says so, and ends if nobody reads that.
-        thread::spawn(move || lines.for_each(drop));
+        let server = Started::new("service::served", MODE, mode);
+        let address = server.address.parse().unwrap();
         let has_ended = Arc::new(AtomicBool::new(false));
         let answered = Arc::new(AtomicU64::new(0));
         let (ended, counted) = (Arc::clone(&has_ended), Arc::clone(&answered));
@@ -65,8 +52,7 @@ impl Service {
             }
         });
         Service {
-            child,
-            address,
+            server,
             has_ended,
             answered,
             load: Some(load),
@@ -74,7 +60,7 @@ impl Service {
     }
 
     fn heap(&self) -> String {
-        format!("http://{}/debug/pprof/heap", self.address)
+        format!("http://{}/debug/pprof/heap", self.server.address)
     }
 
     fn has_lost_its_load(&self) -> bool {
@@ -86,8 +72,6 @@ impl Drop for Service {
     fn drop(&mut self) {
         self.has_ended.store(true, Ordering::Relaxed);
         let ended = self.load.take().map(JoinHandle::join);
-        let _ = self.child.kill();
-        let _ = self.child.wait();
         assert!(
             thread::panicking() || ended.is_some_and(|ended| ended.is_ok()),
             "the load ended early"

@@ -11,8 +11,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
+use plimsoll_core::{Avma, Counts, Tally};
+use plimsoll_profile::write::{self, About};
+use plimsoll_profile::{
+    Filter, Frames, Granularity, MappedObject, Measure, Names, ProfileBuilder, View,
+};
 
 use crate::fake::{Fake, whole};
 use crate::{ends, given_time, plimsoll, says, watched};
@@ -316,60 +319,26 @@ fn jemalloc(leaked: u64) -> Vec<u8> {
 
 /// pprof's format, compressed: bytes alone, and addresses without names.
 fn pprof(leaked: u64) -> Vec<u8> {
-    let strings = ["", "inuse_space", "bytes", "space", EXE];
-    let number = |field: u8, value: u64| {
-        let mut bytes = vec![field << 3];
-        let mut value = value;
-        while value > 0x7f {
-            bytes.push(u8::try_from(value & 0x7f).unwrap() | 0x80);
-            value >>= 7;
-        }
-        bytes.push(u8::try_from(value).unwrap());
-        bytes
-    };
-    let message = |field: u8, parts: &[Vec<u8>]| {
-        let content = parts.concat();
-        let mut bytes = number(field, content.len() as u64);
-        bytes[0] |= 2;
-        [bytes, content].concat()
-    };
-    let mut whole = message(1, &[number(1, 1), number(2, 2)]);
-    let mut locations = Vec::new();
+    let mut builder = ProfileBuilder::new(&[Measure::InuseSpace]);
+    builder.profile.mappings.push(MappedObject {
+        start: START,
+        end: START + 0x8_000,
+        path: EXE.to_owned(),
+        ..MappedObject::default()
+    });
     for (stack, objects) in STACKS.iter().zip([leaked, CACHE]) {
-        let mut sample = Vec::new();
-        for address in stack {
-            let known = locations.iter().position(|location| location == address);
-            let place = known.unwrap_or_else(|| {
-                locations.push(*address);
-                locations.len() - 1
-            });
-            sample.push(number(1, place as u64 + 1));
-        }
-        sample.push(number(2, objects * 524_800));
-        whole.extend(message(2, &sample));
+        let stack = stack.map(|address| builder.address(Avma(START + address)).unwrap());
+        let bytes = objects * 524_800;
+        let (objects, alloc) = (0, Tally::default());
+        let inuse = Tally { objects, bytes };
+        builder.stack(stack, Counts { inuse, alloc });
     }
-    let mapping = [
-        number(1, 1),
-        number(2, START),
-        number(3, START + 0x8_000),
-        number(5, 4),
-    ];
-    whole.extend(message(3, &mapping));
-    for (place, address) in locations.iter().enumerate() {
-        let id = place as u64 + 1;
-        let address = START + address - 1;
-        whole.extend(message(
-            4,
-            &[number(1, id), number(2, 1), number(3, address)],
-        ));
-    }
-    for string in strings {
-        whole.extend(message(6, &[string.as_bytes().to_vec()]));
-    }
-    whole.extend(message(11, &[number(1, 3), number(2, 2)]));
-    let mut packed = GzEncoder::new(Vec::new(), Compression::default());
-    packed.write_all(&whole).unwrap();
-    packed.finish().unwrap()
+    let (profile, filter, mut names) = (builder.profile, Filter::default(), Names::default());
+    let all = Frames::All;
+    let view = View::new(&profile, Granularity::Functions, all, &filter, &mut names);
+    let mut packed = Vec::new();
+    write::pprof(&mut packed, None, &view, &About::default()).unwrap();
+    packed
 }
 
 impl System {

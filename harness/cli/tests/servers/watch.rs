@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::fake::{Fake, whole};
-use crate::real::{Mode, Server};
+use crate::real::{Mode, start};
 use crate::series::assert_fits_the_schema;
 use crate::{ends, given_time, interrupt, own_port, plimsoll, says, watched, watched_until};
 
@@ -20,7 +20,7 @@ fn watch(every: &str, length: &str, arguments: &[&str]) -> Command {
 
 #[test]
 fn a_server_that_leaks() {
-    let server = Server::start(Mode::Leaking);
+    let server = start(Mode::Leaking, 0);
     let folder = tempfile::tempdir().unwrap();
     let [picture, dumps] = ["growth.svg", "dumps"].map(|name| folder.path().join(name));
     let path = picture.to_str().unwrap();
@@ -41,7 +41,7 @@ fn a_server_that_leaks() {
 
 #[test]
 fn what_may_grow_so_much_an_hour() {
-    let server = Server::start(Mode::Leaking);
+    let server = start(Mode::Leaking, 0);
     // Two seconds from the start, 2 KiB a millisecond: 7 GiB an hour.
     let from = ["--from", "tikv", &server.address, "--allow", "1TiB"];
     let folder = tempfile::tempdir().unwrap();
@@ -50,7 +50,7 @@ fn what_may_grow_so_much_an_hour() {
 
 #[test]
 fn a_healthy_server() {
-    let server = Server::start(Mode::Healthy);
+    let server = start(Mode::Healthy, 0);
     let from = ["--from", "starrocks", &server.address];
     let folder = tempfile::tempdir().unwrap();
     let expected = ["within: no stack keeps growing"];
@@ -59,7 +59,7 @@ fn a_healthy_server() {
 
 #[test]
 fn what_is_wrong_at_first_is_not_waited_for() {
-    let server = Server::start(Mode::Off);
+    let server = Fake::with("403 Forbidden", "", "heap profiling not activated");
     let command = ["watch", "--from", "materialize", &server.address];
     says(&mut plimsoll(&command), 5, &["action=activate"]);
 }
@@ -169,7 +169,7 @@ fn a_server_that_is_started_again() {
     let folder = tempfile::tempdir().unwrap();
     let dumps = folder.path().to_str().unwrap();
     let port = own_port(3);
-    let server = Server::start_at(Mode::Leaking, port);
+    let server = start(Mode::Leaking, port);
     let address = server.address.clone();
     let mut watched = watch(
         "200ms",
@@ -184,7 +184,7 @@ fn a_server_that_is_started_again() {
         thread::sleep(Duration::from_millis(20));
     }
     drop(server);
-    let server = Server::start_at(Mode::Leaking, port);
+    let server = start(Mode::Leaking, port);
     let mut lines = BufReader::new(watched.stderr.take().unwrap()).lines();
     let is_told = lines.any(|line| line.unwrap().contains("restarted since the last dump"));
     watched.kill().unwrap();
