@@ -6,21 +6,20 @@ mod program;
 use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use plimsoll_scenarios::{Loses, http_service, http_service_that_loses};
 
-fn scenarios() -> ExitCode {
+mod scenarios {
+    use plimsoll_scenarios::{Loses, http_service, http_service_that_loses};
+
     plimsoll::main!(
-        allocator = existing;
         http_service(),
         http_service_that_loses(Loses::AuditRecords),
         http_service_that_loses(Loses::Sessions),
     );
-    main()
 }
 
 fn main() -> ExitCode {
     if program::is_leak_test() {
-        return scenarios();
+        return scenarios::main();
     }
     let trial = |name: &'static str, frame: Option<&'static str>| {
         Trial::test(name, move || is_judged(name, frame))

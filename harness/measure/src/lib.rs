@@ -80,7 +80,7 @@ pub mod __private {
 #[macro_export]
 macro_rules! main {
     (allocator = existing; $($scenario:expr),* $(,)?) => {
-        fn main() -> $crate::__private::ExitCode {
+        pub(crate) fn main() -> $crate::__private::ExitCode {
             $crate::__private::main(
                 &$crate::__private::Target {
                     package: ::std::env!("CARGO_PKG_NAME"),

@@ -5,9 +5,6 @@ use std::process::Command;
 
 use libtest_mimic::Failed;
 
-#[global_allocator]
-static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
-
 /// Makes this program the leak test.
 const PROGRAM: &str = "PLIMSOLL_TEST_PROGRAM";
 
