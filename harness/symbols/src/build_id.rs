@@ -7,7 +7,7 @@ pub struct BuildId(Vec<u8>);
 
 impl BuildId {
     /// Makes a build ID from the bytes of the note, or `None` if there are no bytes.
-    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         (!bytes.is_empty()).then(|| Self(bytes.to_vec()))
     }
 

@@ -12,7 +12,7 @@ use std::path::Path;
 
 /// Why a file cannot be used for names.
 #[derive(Debug)]
-pub enum ReadError {
+pub(crate) enum ReadError {
     /// The file cannot be opened or mapped.
     Io(io::Error),
     /// The path is a directory, a device or a pipe, or the file is empty.
@@ -24,15 +24,12 @@ pub enum ReadError {
 impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            // The text contains the cause, so `source()` does not.
             ReadError::Io(err) => write!(f, "cannot be read: {err}"),
             ReadError::NotAFile => f.write_str("is not a regular file with contents"),
             ReadError::Elf(reason) => write!(f, "is not a readable ELF file: {reason}"),
         }
     }
 }
-
-impl std::error::Error for ReadError {}
 
 #[cfg(unix)]
 fn inode(metadata: &std::fs::Metadata) -> Option<u64> {

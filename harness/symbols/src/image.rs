@@ -1,9 +1,7 @@
-use std::path::Path;
-
 use object::{Object, ObjectSegment};
 
 use crate::BuildId;
-use crate::bytes::{Bytes, ReadError};
+use crate::bytes::ReadError;
 use crate::symbol_index::SymbolIndex;
 
 /// The smallest size of a page. The first segment's address is rounded down to it.
@@ -68,14 +66,4 @@ impl<'data> Image<'data> {
         let code = code.map(|segment| segment.svma..segment.svma.saturating_add(segment.size));
         SymbolIndex::new(&self.object, more, &code.collect::<Vec<_>>())
     }
-}
-
-/// Returns the build ID of an ELF file, or `Ok(None)` if the file has none.
-///
-/// # Errors
-///
-/// If the file cannot be read, or is not an ELF file.
-pub fn build_id(path: &Path) -> Result<Option<BuildId>, ReadError> {
-    let bytes = Bytes::open(path)?;
-    Ok(Image::parse(&bytes)?.build_id())
 }

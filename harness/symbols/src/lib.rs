@@ -81,8 +81,6 @@ mod sysroot;
 mod variables;
 
 pub use build_id::BuildId;
-pub use bytes::ReadError;
-pub use image::build_id;
 pub use mapping::MappedFile;
 pub use source::source_files;
 pub use symbolize::{Options, build_ids, symbolize};

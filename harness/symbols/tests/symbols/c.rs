@@ -5,7 +5,7 @@ use std::fs;
 
 use crate::support::{Bench, HIDDEN, NO_NOTES, Process};
 use plimsoll_core::Avma;
-use plimsoll_symbols::{BuildId, MappedFile, Options, build_id, symbolize};
+use plimsoll_symbols::{BuildId, MappedFile, Options, symbolize};
 
 #[track_caller]
 fn said(process: &Process) -> String {
@@ -152,14 +152,14 @@ fn build_ids() {
     };
     let bench = Bench::new();
     let process = bench.program(&["-g", "-Wl,--build-id=0x00112233aabb"]);
-    let found = build_id(&bench.path("program")).unwrap();
+    let found = bench.build_id("program");
     assert_eq!(found.as_ref().unwrap().to_string(), "00112233aabb");
     let process = process.each(|mapping| mapping.build_id = found.clone());
     check_full(&process);
     check_other(process, "00112233aabb");
 
     let process = bench.program(&["-Wl,--build-id=none"]);
-    assert_eq!(build_id(&bench.path("program")).unwrap(), None);
+    assert_eq!(bench.build_id("program"), None);
     check_other(process, "none");
 }
 

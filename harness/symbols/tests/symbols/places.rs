@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
 
 use crate::support::{Bench, HIDDEN, NO_NOTES, Process, has};
-use plimsoll_symbols::{BuildId, Options, build_id};
+use plimsoll_symbols::{BuildId, Options};
 
 const WITH_ID: [&str; 2] = ["-g", "-Wl,--build-id=0x0011"];
 
@@ -192,7 +192,7 @@ fn a_debug_link_under_another_root() {
 fn the_build_id_of_a_dump_that_has_one() {
     let bench = Bench::new();
     let process = bench.program(&["-g", "-Wl,--build-id=sha1"]);
-    let id = build_id(&bench.path("program")).unwrap();
+    let id = bench.build_id("program");
     let process = process.each(|mapping| mapping.build_id = id.clone());
     assert!(id.is_some());
     check_found(&process, &Options::default());

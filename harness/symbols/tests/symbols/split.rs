@@ -4,7 +4,7 @@
 use std::fs;
 
 use crate::support::{Bench, HIDDEN, NO_NOTES, Process, has};
-use plimsoll_symbols::{Options, build_id};
+use plimsoll_symbols::Options;
 
 #[track_caller]
 fn check_found(process: &Process, options: &Options, case: &str) {
@@ -136,10 +136,7 @@ fn what_dwz_moved_out() {
     let options = bench.searching();
     check_found(&process, &options, "beside it");
 
-    let id = build_id(&bench.path("common"))
-        .unwrap()
-        .unwrap()
-        .to_string();
+    let id = bench.build_id("common").unwrap().to_string();
     let (first, rest) = id.split_at(2);
     let folder = format!("debug/.build-id/{first}");
     bench.sh(&format!(

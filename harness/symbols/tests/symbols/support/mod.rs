@@ -7,7 +7,7 @@ use std::process::Command;
 
 use plimsoll_core::dump::HeapDump;
 use plimsoll_core::{Avma, SymbolTable};
-use plimsoll_symbols::{MappedFile, Options, symbolize};
+use plimsoll_symbols::{BuildId, MappedFile, Options, build_ids, symbolize};
 
 /// The frames of the hidden function of the library.
 pub(crate) const HIDDEN: &str = "keep library.c:8\nhidden library.c:14\n";
@@ -27,6 +27,15 @@ impl Bench {
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
+    }
+
+    pub(crate) fn build_id(&self, name: &str) -> Option<BuildId> {
+        let file = MappedFile {
+            path: self.path(name),
+            executable: true,
+            ..MappedFile::default()
+        };
+        build_ids(&[file], &Options::default()).remove(0)
     }
 
     /// Debug files in `debug`.
