@@ -44,63 +44,6 @@ const BY_CHANCE: f64 = 2.0;
 /// surely: its last step may be an octave ago.
 const SHOWS_LATE: f64 = 4.0;
 
-/// A limit of a rate, which there may be none of.
-///
-/// Limits are compared and added as numbers are, and one that does not exist is above all others.
-/// Only one that is [known](Limit::known) can be printed.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
-pub struct Limit(f64);
-
-impl Limit {
-    /// No growth at all.
-    pub const ZERO: Limit = Limit(0.0);
-    /// There is no limit.
-    pub const NONE: Limit = Limit(f64::INFINITY);
-
-    /// Makes a limit at a rate.
-    pub fn at(rate: f64) -> Limit {
-        Limit(rate)
-    }
-
-    /// Returns the rate. `None` if there is no limit.
-    pub fn known(self) -> Option<f64> {
-        self.0.is_finite().then_some(self.0)
-    }
-
-    /// Returns whether the limit is below a rate.
-    pub fn is_below(self, rate: f64) -> bool {
-        self.0 < rate
-    }
-
-    /// Returns the limit as a multiple of a rate; infinite if there is none.
-    pub(crate) fn over(self, rate: f64) -> f64 {
-        self.0 / rate
-    }
-
-    /// Returns the lower of two limits.
-    pub(crate) fn or_less(self, other: Limit) -> Limit {
-        Limit(self.0.min(other.0))
-    }
-
-    /// Returns the higher of two limits.
-    pub(crate) fn or_more(self, other: Limit) -> Limit {
-        Limit(self.0.max(other.0))
-    }
-
-    /// Returns the limit at so many times the rate.
-    pub(crate) fn times(self, factor: f64) -> Limit {
-        Limit(self.0 * factor)
-    }
-}
-
-impl std::ops::Add for Limit {
-    type Output = Limit;
-
-    fn add(self, other: Limit) -> Limit {
-        Limit(self.0 + other.0)
-    }
-}
-
 /// Growth of one quantity (objects or bytes) over the ladder.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quantity {
@@ -108,8 +51,8 @@ pub struct Quantity {
     /// iteration in the last octave. If objects come and go, only those that stay count.
     pub rate: f64,
     /// Upper bound of the rate. If it is below a limit, the rate is below that limit, as far
-    /// as the measurement can tell.
-    pub bound: Limit,
+    /// as the measurement can tell. Infinite if there is no bound.
+    pub bound: f64,
     /// How far the rate may be off because of the workload's own fluctuation, and because of
     /// what was not sampled.
     pub error: f64,
@@ -121,24 +64,24 @@ pub struct Quantity {
     /// buffer that has just become full may look like this for an octave.
     pub is_anew: bool,
     /// Smallest additional rate that would have been found to rise. Zero if the level never
-    /// moved, and of a running process; [`Limit::NONE`] if no rate would have been found.
-    pub findable: Limit,
+    /// moved, and of a running process; infinite if no rate would have been found.
+    pub findable: f64,
     /// The same for growth that keeps no old objects, such as a list that is replaced when it
     /// grows. Zero if the level never falls. Of a running process, this is for any growth.
-    pub findable_anew: Limit,
+    pub findable_anew: f64,
 }
 
 impl Quantity {
     /// The quantity of a level that never moved.
     const FLAT: Quantity = Quantity {
         rate: 0.0,
-        bound: Limit::ZERO,
+        bound: 0.0,
         error: 0.0,
         law: Law::Filling,
         rising: false,
         is_anew: false,
-        findable: Limit::ZERO,
-        findable_anew: Limit::ZERO,
+        findable: 0.0,
+        findable_anew: 0.0,
     };
 
     /// Combines several views of one stack. The stack rises if it rises in one view. If it
@@ -155,8 +98,8 @@ impl Quantity {
         let findable = quantities().map(|quantity| quantity.findable);
         let findable_anew = quantities().map(|quantity| quantity.findable_anew);
         Quantity {
-            findable: findable.fold(Limit::NONE, Limit::or_less),
-            findable_anew: findable_anew.fold(Limit::ZERO, Limit::or_more),
+            findable: findable.fold(f64::INFINITY, f64::min),
+            findable_anew: findable_anew.fold(0.0, f64::max),
             ..surest
         }
     }
@@ -502,8 +445,8 @@ impl Asked {
             rising &= young_rise;
             answers.extend(of_young);
             let of_young = noise.findable(&self.iterations, &young);
-            findable_anew = findable.or_more(of_young).times(SHOWS_LATE);
-            findable = Limit::NONE;
+            findable_anew = SHOWS_LATE * findable.max(of_young);
+            findable = f64::INFINITY;
         }
         View {
             unit,

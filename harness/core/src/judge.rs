@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::baseline::{Allowance, AllowanceSubject, Baseline, Date};
 use crate::dump::SampleInterval;
 use crate::finding::{Finding, Standing, Subject};
-use crate::growth::{FEWEST_DUMPS, Growth, Limit, Quantity, View};
+use crate::growth::{FEWEST_DUMPS, Growth, Quantity, View};
 use crate::rate::to_f64;
 use crate::series::LEAST_SIZE;
 pub use crate::verdict::Verdict;
@@ -326,7 +326,7 @@ impl<'a> Judged<'a> {
         let verdict = verdicts.fold(least, Verdict::max);
         let heap = self.subjects.iter().filter(|one| one.outside.is_none());
         let findable = heap.map(|one| one.growth.objects.findable);
-        let any_size = findable.fold(Limit::ZERO, Limit::or_more).times(0.5);
+        let any_size = 0.5 * findable.fold(0.0, f64::max);
         let visible = self.conclusive.map(|_| match observed.of_process {
             true => visible_of_process(observed, &self.subjects),
             false => visible_at(&self.subjects, self.threshold, any_size, verdict),
@@ -371,26 +371,23 @@ fn order(finding: &Finding) -> impl Ord {
 fn visible_at(
     subjects: &[Measured<'_>],
     threshold: u64,
-    any_size: Limit,
+    any_size: f64,
     verdict: Verdict,
 ) -> Visible {
-    let per_iteration = any_size.or_more(Limit::at(1.0 / to_f64(threshold)));
+    let per_iteration = any_size.max(1.0 / to_f64(threshold));
     let slack = slack(subjects);
     // What was looked for outside of the allocator has a threshold of its own.
     let heap = subjects.iter().filter(|one| one.outside.is_none());
     let open = heap.map(|subject| {
         let bytes = &subject.growth.bytes;
-        let findable = bytes.findable.or_more(bytes.findable_anew);
-        let beyond = bytes.bound + Limit::at(-subject.carried().bytes);
-        beyond.or_more(findable)
+        let findable = bytes.findable.max(bytes.findable_anew);
+        findable.max(bytes.bound - subject.carried().bytes)
     });
     let open = open.filter(|_| verdict <= Verdict::Improved);
-    let of_small = per_iteration.times(BYTES_PER_OBJECT);
-    let bytes = open.fold(of_small, Limit::or_more);
-    Visible {
-        objects: (per_iteration + Limit::at(slack.objects)).known(),
-        bytes: (bytes + Limit::at(slack.bytes)).known(),
-    }
+    let of_small = BYTES_PER_OBJECT * per_iteration;
+    let bytes = open.fold(of_small, f64::max);
+    let objects = per_iteration;
+    Visible::from(Rate { objects, bytes } + slack)
 }
 
 /// Returns the most that an allowance carries beyond what it allows.
@@ -414,18 +411,18 @@ fn visible_of_process(observed: &Observed, subjects: &[Measured<'_>]) -> Visible
     let another = Growth::of(&observed.iterations, &another);
     let all = subjects.iter().map(|one| &one.growth).chain([&another]);
     let limits = all.map(|one| one.bytes.findable_anew);
-    let limit = limits.fold(Limit::ZERO, Limit::or_more);
-    Visible {
-        objects: Some(0.0),
-        bytes: (limit + Limit::at(slack(subjects).bytes)).known(),
-    }
+    let limit = limits.fold(0.0, f64::max);
+    Visible::from(Rate {
+        objects: 0.0,
+        bytes: limit + slack(subjects).bytes,
+    })
 }
 
 /// Returns how rare objects of an interval's size, or larger ones, may be and still leave
 /// enough samples. `None` if everything is sampled.
 fn rarest(
     visible: Visible,
-    any_size: Limit,
+    any_size: f64,
     iterations: u64,
     interval: SampleInterval,
 ) -> Option<Rarest> {
@@ -433,7 +430,7 @@ fn rarest(
     let size = to_f64(interval.bytes());
     let probability = interval.probability(size);
     let enough = to_f64(OBJECTS_AT_TOP) / (probability * to_f64(iterations));
-    let beside_others = any_size.known()? * interval.probability(LEAST_SIZE) / probability;
+    let beside_others = any_size * interval.probability(LEAST_SIZE) / probability;
     let objects = visible.objects?;
     let rate = objects.min(BYTES_PER_OBJECT * objects / size);
     let rate = rate.max(enough).max(beside_others);
@@ -474,10 +471,10 @@ impl Growth {
             return 0.0;
         }
         let cut = Self::cut(allowed, threshold);
-        let findable = self.objects.findable.over(2.0 / to_f64(threshold));
-        let of_objects = self.objects.bound.over(cut.objects).max(findable);
+        let findable = self.objects.findable / (2.0 / to_f64(threshold));
+        let of_objects = (self.objects.bound / cut.objects).max(findable);
         match self.objects_swell || self.bytes.rising {
-            true => of_objects.max(self.bytes.bound.over(cut.bytes)),
+            true => of_objects.max(self.bytes.bound / cut.bytes),
             false => of_objects,
         }
     }
@@ -490,9 +487,9 @@ impl Growth {
     pub(crate) fn stays_within(&self, allowed: Rate, threshold: u64) -> bool {
         let cut = Self::cut(allowed, threshold);
         // Chance may hide growth. So growth at twice the threshold must be enough to be found.
-        let twice = Limit::at(2.0 / to_f64(threshold));
+        let twice = 2.0 / to_f64(threshold);
         let may_rise = allowed != Rate::default();
-        let stays = |q: &Quantity, cut: f64| (!q.rising || may_rise) && q.bound.is_below(cut);
+        let stays = |q: &Quantity, cut: f64| (!q.rising || may_rise) && q.bound < cut;
         stays(&self.objects, cut.objects)
             && self.objects.findable <= twice
             && (stays(&self.bytes, cut.bytes) || !self.objects_swell && !self.bytes.rising)
@@ -526,19 +523,19 @@ fn idle_allowances(
 ) -> BTreeSet<usize> {
     // At a coarse threshold, slow growth stays within the cut. It still counts as growth if it
     // may be half of what was accepted.
-    let is_half = |bound: Limit, rate: f64| rate > 0.0 && !bound.is_below(0.5 * rate);
+    let is_half = |bound: f64, rate: f64| rate > 0.0 && bound >= 0.5 * rate;
     let grows = |index: usize| {
         subjects.iter().any(|subject| {
             let (growth, rate) = (&subject.growth, baseline.allowances[index].rate);
             // A process may grow by what its dumps do not show.
             let unseen = match subject.series.grains() {
                 Some(_) => growth.bytes.findable_anew,
-                None => Limit::ZERO,
+                None => 0.0,
             };
             subject.agreed.uses(index)
                 && (subject.grows(threshold)
                     || is_half(growth.objects.bound, rate.objects)
-                    || is_half(growth.bytes.bound.or_more(unseen), rate.bytes))
+                    || is_half(growth.bytes.bound.max(unseen), rate.bytes))
         })
     };
     (0..baseline.allowances.len())

@@ -6,7 +6,7 @@
 use std::ops::RangeInclusive;
 
 use super::answer::{Answer, Question};
-use super::{Limit, Quantity, to_f64};
+use super::{Quantity, to_f64};
 use crate::Law;
 use crate::ladder::{RISING_OCTAVES, RUNGS_PER_OCTAVE, RUNGS_TO_RISE};
 use crate::series::{Alive, LEAST_SIZE};
@@ -150,14 +150,14 @@ impl Curve<'_> {
     }
 
     /// Returns the smallest rate of a leak that would be found on top of these levels.
-    fn findable(&self) -> Limit {
+    fn findable(&self) -> f64 {
         let (levels, iterations) = (&self.levels, self.iterations);
         let last = levels.len() - 1;
         let span = &levels[levels.len().saturating_sub(RUNGS_TO_RISE)..];
         if span[0] >= span[span.len() - 1] && !self.is_kept || levels.len() < RUNGS_TO_RISE {
             // Either nothing moves, or the ladder is too short. The judge checks the length of
             // the ladder.
-            return Limit::ZERO;
+            return 0.0;
         }
         // Only the shape decides, and chance bends it. So the planted leak comes one standard
         // deviation early. Its objects have at most the least size: a leak of larger ones is
@@ -187,7 +187,7 @@ impl Curve<'_> {
 /// Returns the smallest tried rate, from `from` up, for which `is_found` holds there and at
 /// all tried rates up to an octave above: where a buffer that doubles has its last step
 /// depends on the rate.
-pub(super) fn least(from: f64, is_found: impl Fn(f64) -> bool) -> Limit {
+pub(super) fn least(from: f64, is_found: impl Fn(f64) -> bool) -> f64 {
     let rates = std::iter::successors(Some(from), |rate| Some(rate * RATE_STEP));
     let mut least = None;
     let mut found = 0;
@@ -197,10 +197,10 @@ pub(super) fn least(from: f64, is_found: impl Fn(f64) -> bool) -> Limit {
             least = Some(rate);
         }
         if let (Some(least), true) = (least, found > RUNGS_PER_OCTAVE) {
-            return Limit::at(least);
+            return least;
         }
     }
-    Limit::NONE
+    f64::INFINITY
 }
 
 /// Returns the rate, bound, error and law of levels. `rising` says whether they rise.
@@ -237,7 +237,7 @@ pub(super) fn quantity(iterations: &[f64], levels: &[f64], rising: bool) -> Quan
         let bound = greatest_rate.max(rate);
         return Quantity {
             rate,
-            bound: Limit::at(bound),
+            bound,
             law,
             rising,
             ..Quantity::FLAT
@@ -251,7 +251,7 @@ pub(super) fn quantity(iterations: &[f64], levels: &[f64], rising: bool) -> Quan
     let by_line = straight.slope + SLOPE_DEVIATIONS * straight.slope_deviation;
     Quantity {
         rate: window_rate(last),
-        bound: Limit::at(by_window.min(by_line)),
+        bound: by_window.min(by_line),
         error,
         law,
         rising,

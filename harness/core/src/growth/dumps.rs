@@ -11,7 +11,7 @@
 //! sampled object stands for several.
 
 use super::curve::{Line, STRAIGHT};
-use super::{Growth, Limit, Quantity, Unit, to_f64};
+use super::{Growth, Quantity, Unit, to_f64};
 use crate::ages::Stays;
 use crate::words::words;
 use crate::{Law, Series, ladder};
@@ -166,8 +166,8 @@ impl Trend {
 pub(super) fn growth(at: &[u64], series: &Series) -> Growth {
     let quantity = |unit| {
         let unknown = Quantity {
-            bound: Limit::NONE,
-            findable_anew: Limit::NONE,
+            bound: f64::INFINITY,
+            findable_anew: f64::INFINITY,
             ..Quantity::FLAT
         };
         let dumps = Dumps::of(at, series, unit);
@@ -178,12 +178,12 @@ pub(super) fn growth(at: &[u64], series: &Series) -> Growth {
                 let rate = if goes_on { trend.rate } else { 0.0 };
                 Quantity {
                     rate,
-                    bound: Limit::at((rate + if goes_on { trend.error } else { 0.0 }).max(0.0)),
+                    bound: (rate + if goes_on { trend.error } else { 0.0 }).max(0.0),
                     error: trend.error,
                     law: trend.law.unwrap_or(Law::Fluctuating),
                     rising: trend.goes_on == GoesOn::Yes,
                     is_anew: false,
-                    findable: Limit::ZERO,
+                    findable: 0.0,
                     findable_anew: dumps.findable(),
                 }
             })
@@ -302,7 +302,7 @@ impl Dumps {
 
     /// Returns the smallest rate that would have been found nine times out of ten, if it had been
     /// there as well.
-    fn findable(&self) -> Limit {
+    fn findable(&self) -> f64 {
         let last = self.at.len() - 1;
         let is_found = |gain: f64| {
             let level = self.level + self.grain * gain;
@@ -322,7 +322,7 @@ impl Dumps {
                 &mut missed
             } = middle;
         }
-        Limit::at(found / (self.at[last] - self.at[0]))
+        found / (self.at[last] - self.at[0])
     }
 
     fn point(&self, dump: usize) -> Point {

@@ -6,7 +6,7 @@
 
 use super::answer::{Answer, Question};
 use super::curve;
-use super::{Limit, Unit, gain, mean, to_f64};
+use super::{Unit, gain, mean, to_f64};
 use crate::ladder::{RISING_OCTAVES, RUNGS_PER_OCTAVE, RUNGS_TO_RISE};
 
 /// Standard deviations by which the mean level of the last octave must be above that of the
@@ -116,9 +116,9 @@ impl Noise {
     }
 
     /// Returns the smallest rate of such growth that would be found.
-    pub(super) fn findable(&self, iterations: &[f64], levels: &[f64]) -> Limit {
+    pub(super) fn findable(&self, iterations: &[f64], levels: &[f64]) -> f64 {
         let Some(from) = levels.len().checked_sub(RUNGS_TO_RISE) else {
-            return Limit::NONE;
+            return f64::INFINITY;
         };
         let (iterations, levels) = (&iterations[from..], &levels[from..]);
         let last = iterations[iterations.len() - 1];

@@ -140,7 +140,7 @@ fn a_slow_leak_rises_beside_an_object_that_flickers() {
         assert!(growth.objects.rising, "{growth:?}");
         // At twice the threshold of one in 1,000.
         let healthy = growth_to(41, |n| objects_of(32, flickers(n)));
-        assert!(healthy.objects.findable <= Limit::at(0.002), "{healthy:?}");
+        assert!(healthy.objects.findable <= 0.002, "{healthy:?}");
     }
 }
 
@@ -176,7 +176,7 @@ fn one_in_a_thousand_that_stays_is_found_beside_any_turnover() {
                 growth_beside_turnover(rungs, stays, |n| noise(n, most)).objects
             };
             let healthy = of(|_| 0);
-            let is_still = !healthy.rising && healthy.bound.is_below(0.000_5);
+            let is_still = !healthy.rising && healthy.bound < 0.000_5;
             assert!(is_still, "{most}, {rungs} rungs: {healthy:?}");
             let leak = of(|n| n / 500);
             assert!(leak.rising, "{most}, {rungs} rungs: {leak:?}");

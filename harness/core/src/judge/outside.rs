@@ -9,7 +9,7 @@
 //! it is within. A ladder that could end early goes on while it has just grown.
 
 use super::{OBJECTS_AT_TOP, Policy};
-use crate::growth::{Growth, Limit, Quantity};
+use crate::growth::{Growth, Quantity};
 use crate::rate::to_f64;
 use crate::{Law, Rate, Series, Tally};
 
@@ -106,11 +106,11 @@ impl Outside {
     /// Returns whether nothing is left open: it does not rise past what is allowed, and as much is
     /// known as must be.
     pub(super) fn stays_within(&self, growth: &Growth, allowed: Rate) -> bool {
-        let is_bounded = growth.bytes.bound.is_below(self.cut(allowed));
+        let is_bounded = growth.bytes.bound < self.cut(allowed);
         let is_known = match self.known {
             Known::Findable { is_reached } => {
-                let findable = growth.objects.findable.times(to_f64(PIECE));
-                let twice = Limit::at(2.0 * to_f64(self.threshold));
+                let findable = to_f64(PIECE) * growth.objects.findable;
+                let twice = 2.0 * to_f64(self.threshold);
                 is_reached && is_bounded && findable <= twice
             }
             Known::AtRest => is_bounded || growth.bytes.law == Law::Fluctuating,
@@ -123,7 +123,7 @@ impl Outside {
     pub(super) fn short_by(&self, growth: &Growth, allowed: Rate) -> f64 {
         match self.stays_within(growth, allowed) {
             true => 0.0,
-            false => growth.bytes.bound.over(self.cut(allowed)),
+            false => growth.bytes.bound / self.cut(allowed),
         }
     }
 }

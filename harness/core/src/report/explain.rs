@@ -152,13 +152,13 @@ fn answers(view: &View, per: &str) -> String {
     };
     let mut said: Vec<String> = view.answers.iter().map(|one| said(one, number)).collect();
     let quantity = &view.quantity;
-    let findable = quantity.findable.known().filter(|rate| *rate > 0.0);
-    let findable = findable.map_or(String::new(), |rate| {
-        format!("; {} more would be found", number(rate))
-    });
-    let most = match quantity.bound.known() {
-        Some(rate) => format!("at most {} per {per}", number(rate)),
-        None => "at what rate at most is not known".to_owned(),
+    let findable = match quantity.findable {
+        rate if rate > 0.0 && rate.is_finite() => format!("; {} more would be found", number(rate)),
+        _ => String::new(),
+    };
+    let most = match quantity.bound {
+        rate if rate.is_finite() => format!("at most {} per {per}", number(rate)),
+        _ => "at what rate at most is not known".to_owned(),
     };
     let not = if quantity.rising { "" } else { " not" };
     said.push(format!("so it does{not}: {most}{findable}"));

@@ -154,11 +154,7 @@ fn found_at_limit(shape: dumps::Shape, dumps: usize) -> usize {
     let mut random = random::Random(1 ^ (dumps as u64) << 32 ^ (shape.0.len() as u64) << 40);
     let found = (0..200).filter(|_| {
         let mut stack = dumps::drawn(shape, &mut random, dumps);
-        let limit = Growth::of(&stack.at, &stack.series())
-            .objects
-            .findable_anew
-            .known()
-            .unwrap();
+        let limit = Growth::of(&stack.at, &stack.series()).objects.findable_anew;
         let at: Vec<f64> = stack.at.iter().map(|at| *at as f64).collect();
         let counted = limit * at[at.len() - 1] / stack.grain();
         let leak = dumps::Does::Leaks(counted).run(&mut random, &at);
