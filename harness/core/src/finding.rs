@@ -18,6 +18,8 @@ use crate::{FoldedStack, Frame, Lacks, Law, Rate, Tally};
 
 /// Something that a person should know about.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "reports", derive(serde::Deserialize))]
+#[serde(deny_unknown_fields)]
 pub struct Finding {
     /// The verdict on it.
     pub verdict: Verdict,
@@ -27,7 +29,7 @@ pub struct Finding {
     pub frames: Vec<Frame>,
     /// The place to blame. `None` if there are no frames. Reports of older versions do not have
     /// this key.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blame: Option<Blame>,
     /// Its rate.
     pub rate: Rate,
@@ -35,39 +37,44 @@ pub struct Finding {
     pub error: Rate,
     /// The law of its growth.
     pub law: Law,
-    /// The law of its objects.
+    /// The law of its objects. Format 1 has one law for objects and bytes.
+    #[serde(default = "crate::required::law")]
     pub objects_law: Law,
     /// The law of its bytes. They count as stepped even if only a part of them grows in steps,
     /// such as the spare room of a list beside its elements.
+    #[serde(default = "crate::required::law")]
     pub bytes_law: Law,
     /// Why lines are missing among its frames, or the workload's own frame. `None` if nothing is
     /// missing that the program could tell. Reports of older versions do not have this key.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lacks: Option<Lacks>,
     /// How it grows with time, if it grows with that and not with iterations. Reports of older
     /// versions do not have this key.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<Clock>,
     /// The rate that the baseline allows.
     pub allowed: Rate,
     /// Its relation to the baseline.
     pub standing: Standing,
     /// If it moved, the stack under which the baseline has its allowance.
+    #[serde(deserialize_with = "crate::required::required")]
     pub moved_from: Option<FoldedStack>,
     /// The reason that the baseline gives, for people.
+    #[serde(deserialize_with = "crate::required::required")]
     pub reason: Option<String>,
     /// The level at every rung.
     pub levels: Vec<Tally>,
     /// What is alive at the last rung, by the octave of its birth, the oldest first. Empty for
-    /// resources, and if births are not known.
+    /// resources, and if births are not known. Format 1 does not have this key.
+    #[serde(default)]
     pub survivors: Vec<Survivors>,
     /// What the mappings are that became more. Empty unless it is about these, and if nobody
     /// knows. Reports of older versions do not have this key.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mappings: Vec<GrownMappings>,
     /// Who holds its objects. `None` if that was not looked at, or could not be. Reports of older
     /// versions do not have this key.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holders: Option<Holders>,
 }
 
@@ -229,7 +236,8 @@ impl Finding {
 
 /// What a finding is about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(into = "KindAndStack")]
+#[cfg_attr(feature = "reports", derive(serde::Deserialize))]
+#[serde(into = "KindAndStack", try_from = "KindAndStack")]
 pub enum Subject {
     /// One call stack.
     Stack(FoldedStack),
@@ -284,19 +292,19 @@ impl Subject {
 #[derive(Clone, Serialize)]
 #[cfg_attr(feature = "reports", derive(serde::Deserialize))]
 #[serde(deny_unknown_fields)]
-pub(crate) struct KindAndStack {
-    pub(crate) kind: Kind,
+struct KindAndStack {
+    kind: Kind,
     #[serde(deserialize_with = "crate::required::required")]
-    pub(crate) stack: Option<FoldedStack>,
+    stack: Option<FoldedStack>,
     #[serde(deserialize_with = "crate::required::required")]
-    pub(crate) stacks: Option<u64>,
+    stacks: Option<u64>,
 }
 
 /// The kind of a subject.
 #[derive(Clone, Copy, Serialize)]
 #[cfg_attr(feature = "reports", derive(serde::Deserialize))]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Kind {
+enum Kind {
     Stack,
     Site,
     #[serde(untagged)]
@@ -314,6 +322,34 @@ impl From<Subject> for KindAndStack {
             kind,
             stack,
             stacks,
+        }
+    }
+}
+
+#[cfg(feature = "reports")]
+impl TryFrom<KindAndStack> for Subject {
+    type Error = String;
+
+    fn try_from(file: KindAndStack) -> Result<Self, String> {
+        match (file.kind, file.stack, file.stacks) {
+            (Kind::Stack, Some(stack), None) => Ok(Subject::Stack(stack)),
+            (Kind::Site, Some(frames), Some(stacks)) => {
+                let stacks = usize::try_from(stacks).unwrap_or(usize::MAX);
+                Ok(Subject::Site { frames, stacks })
+            }
+            (Kind::Resource(resource), None, None) => Ok(Subject::Resource(resource)),
+            (kind, stack, stacks) => {
+                let expected = match kind {
+                    Kind::Stack => "a stack alone",
+                    Kind::Site => "a stack and the number of stacks",
+                    Kind::Resource(_) => "null for both keys",
+                };
+                let is = |there| if there { "something" } else { "null" };
+                let (stack, stacks) = (is(stack.is_some()), is(stacks.is_some()));
+                Err(format!(
+                    "`subject`: expected {expected}, found {stack} in `stack` and {stacks} in `stacks`"
+                ))
+            }
         }
     }
 }

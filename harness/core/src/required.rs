@@ -11,3 +11,8 @@ where
 {
     Option::deserialize(deserializer)
 }
+
+/// The law of objects and of bytes in format 1, before it is known which it is.
+pub(crate) fn law() -> crate::Law {
+    crate::Law::Linear
+}

@@ -17,8 +17,6 @@ mod read;
 
 use std::fmt;
 
-use serde::Serialize;
-
 pub use self::limits::Limits;
 #[cfg(feature = "reports")]
 pub use self::read::{check_size, parse, parse_within, required, to_line_within};
@@ -59,22 +57,12 @@ pub fn to_string_within(report: &Report, limits: &Limits) -> String {
     write(&limits.cut(report)) + "\n"
 }
 
-/// The version comes first, and then the report.
-#[derive(Serialize)]
-struct Written<'a> {
-    version: u64,
-    #[serde(flatten)]
-    report: &'a Report,
-}
-
 #[expect(
     clippy::expect_used,
     reason = "string keys and finite floats always serialise"
 )]
 fn write(report: &Report) -> String {
-    let version = VERSION;
-    let written = Written { version, report };
-    serde_json::to_string_pretty(&written).expect("plain data serialises")
+    serde_json::to_string_pretty(report).expect("plain data serialises")
 }
 
 /// Why a report cannot be read.

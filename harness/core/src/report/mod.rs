@@ -24,7 +24,11 @@ use crate::{FoldedStack, Per, Rate, Resource, Series, Tally};
 
 /// The outcome of one scenario in one run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "reports", derive(serde::Deserialize))]
+#[serde(deny_unknown_fields)]
 pub struct Report {
+    /// The format of the file: [`json::VERSION`].
+    pub version: u64,
     /// The run that this report belongs to.
     pub run: Run,
     /// The scenario's name.
@@ -32,12 +36,14 @@ pub struct Report {
     /// The verdict on it.
     pub verdict: Verdict,
     /// What it was measured with. `None` if the subject never got that far.
+    #[serde(deserialize_with = "crate::required::required")]
     pub measured: Option<Measured>,
-    /// The settings of the scenario's own builder, in the order of the settings' keys.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// The settings of the scenario's own builder, in the order of the settings' keys. Reports of
+    /// older versions do not have this key.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub builder: Vec<BuilderSetting>,
     /// What the rungs count, and what rates are per. Reports of tests do not have this key.
-    #[serde(skip_serializing_if = "Per::is_iteration")]
+    #[serde(default, skip_serializing_if = "Per::is_iteration")]
     pub per: Per,
     /// Every rung that was reached, in order.
     pub rungs: Vec<Rung>,
@@ -46,33 +52,36 @@ pub struct Report {
     /// The smallest growth that the run has to find.
     pub threshold: Threshold,
     /// The smallest growth that this run would have seen. `None` if it was not conclusive.
+    #[serde(deserialize_with = "crate::required::required")]
     pub visible: Option<Visible>,
     /// How rare large objects may be and still be seen. `None` if everything is sampled, or if
-    /// the run was not conclusive.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// the run was not conclusive. Reports from before sampled runs do not have this key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rarest: Option<Rarest>,
     /// The findings, in order of how much they need a person.
     pub findings: Vec<Finding>,
     /// The crates of the reader's own code among those of the stacks; a function without a path
     /// stands for itself. Empty if nothing was found, or if nobody knows. Reports of older
     /// versions do not have this key.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub own: Vec<String>,
     /// The checks that guard the measurement itself.
     pub checks: Vec<Check>,
     /// The setting that would be enough, as far as the run could predict it: for a verdict if
     /// there is none, or for the default threshold if the run passed at a coarser one. Reports
     /// of older versions do not have this key.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enough: Option<BuilderSetting>,
     /// How complete the dumps and their names were.
     pub completeness: Completeness,
     /// How the workload or the measurement failed, if it did.
+    #[serde(deserialize_with = "crate::required::required")]
     pub failure: Option<Failure>,
     /// Notes for people, such as what was left out or what fell back. Each is a sentence
     /// fragment.
     pub notes: Vec<String>,
     /// The rungs between which `growth` was taken. `None` if there were too few.
+    #[serde(deserialize_with = "crate::required::required")]
     pub compared: Option<Compared>,
     /// Every stack that grew or shrank between the first and the last rung of the verdict's
     /// octaves, allowed or not. The flame graph and `growth.folded` show this.
@@ -84,6 +93,7 @@ impl Report {
     /// set for it.
     pub fn unmeasured(run: Run, scenario: &str, threshold: Option<u64>) -> Report {
         Report {
+            version: json::VERSION,
             run,
             scenario: scenario.to_owned(),
             verdict: Verdict::Inconclusive,

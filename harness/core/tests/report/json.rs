@@ -64,8 +64,8 @@ fn keys_and_words_that_are_not_in_the_format() {
     assert_snapshot!(refused("\"bytes\": 96.0", "\"bytes\": null"), @"line 101, column 21: invalid type: null, expected f64");
     assert_snapshot!(refused("\"bytes\": 96.0", "\"bytes\": 1e999"), @"line 101, column 22: number out of range");
     assert_snapshot!(refused("\"iterations\": 4096", "\"iterations\": -1"), @"line 28, column 22: invalid value: integer `-1`, expected u64");
-    assert_snapshot!(refused("\"kind\": \"stack\"", "\"kind\": \"site\""), @"`subject`: expected a stack and the number of stacks, found something in `stack` and null in `stacks`");
-    assert_snapshot!(refused("\"kind\": \"stack\"", "\"kind\": \"threads\""), @"`subject`: expected null for both keys, found something in `stack` and null in `stacks`");
+    assert_snapshot!(refused("\"kind\": \"stack\"", "\"kind\": \"site\""), @"line 81, column 7: `subject`: expected a stack and the number of stacks, found something in `stack` and null in `stacks`");
+    assert_snapshot!(refused("\"kind\": \"stack\"", "\"kind\": \"threads\""), @"line 81, column 7: `subject`: expected null for both keys, found something in `stack` and null in `stacks`");
     assert_snapshot!(refused("\"notes\": [],", "\"notes\": [], \"notes\": [],"), @"line 165, column 22: duplicate field `notes`");
     assert_snapshot!(refused("\n}\n", "\n}\nmore\n"), @"line 230, column 1: trailing characters");
     let long = format!("\"{}\"", "x".repeat(1_000_000));

@@ -5,29 +5,27 @@ use plimsoll_core::blame::Blame;
 use plimsoll_core::holders::{ChainEnd, HolderLink, Holders, LinkKind};
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::{
-    Completeness, Finding, LadderEnd, Measured, Report, Run, Rung, Standing, Subject, Threshold,
-    Visible,
+    Finding, LadderEnd, Measured, Report, Run, Rung, Standing, Subject, Visible,
 };
 use plimsoll_core::{FoldedStack, Frame, Law, Rate, Tally};
 
 /// Of the package `demo` and its test `leaks`: two rungs, and no finding.
 pub(crate) fn report(run: &str, scenario: &str, verdict: Verdict) -> Report {
+    let run = Run {
+        id: run.to_owned(),
+        commit: None,
+        package: "demo".to_owned(),
+        target: "leaks".to_owned(),
+        scenarios: Vec::new(),
+        selected: None,
+        built_with: Vec::new(),
+        benchmark: None,
+        runner: plimsoll_core::report::Runner::Test,
+        plimsoll: "0.1.0".to_owned(),
+        files: format!("target/plimsoll/demo/leaks/{scenario}"),
+        baseline: format!("baselines/{scenario}.toml"),
+    };
     Report {
-        run: Run {
-            id: run.to_owned(),
-            commit: None,
-            package: "demo".to_owned(),
-            target: "leaks".to_owned(),
-            scenarios: Vec::new(),
-            selected: None,
-            built_with: Vec::new(),
-            benchmark: None,
-            runner: plimsoll_core::report::Runner::Test,
-            plimsoll: "0.1.0".to_owned(),
-            files: format!("target/plimsoll/demo/leaks/{scenario}"),
-            baseline: format!("baselines/{scenario}.toml"),
-        },
-        scenario: scenario.to_owned(),
         verdict,
         measured: Some(Measured {
             target: "x86_64-unknown-linux-gnu".to_owned(),
@@ -37,29 +35,13 @@ pub(crate) fn report(run: &str, scenario: &str, verdict: Verdict) -> Report {
             sample_interval: 1,
             unwinder: "framehop".to_owned(),
         }),
-        builder: Vec::new(),
         rungs: [512, 1_024].map(rung).to_vec(),
         end: LadderEnd::Budget,
-        threshold: Threshold {
-            iterations: 1_000,
-            coarsened: false,
-            outside: None,
-        },
         visible: Some(Visible {
             objects: Some(0.001),
             bytes: Some(0.008),
         }),
-        rarest: None,
-        findings: Vec::new(),
-        own: Vec::new(),
-        checks: Vec::new(),
-        enough: None,
-        per: plimsoll_core::Per::default(),
-        completeness: Completeness::default(),
-        failure: None,
-        notes: Vec::new(),
-        compared: None,
-        growth: Vec::new(),
+        ..Report::unmeasured(run, scenario, Some(1_000))
     }
 }
 

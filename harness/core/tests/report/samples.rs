@@ -1,21 +1,20 @@
 //! Reports to print: one of each verdict, and as strange a one as proptest
 //! can make.
 
-use plimsoll_core::blame::{Blame, Origin};
-use plimsoll_core::holders::{BackReference, ChainEnd, HolderLink, Holders, LinkKind};
+use std::sync::LazyLock;
+
 use plimsoll_core::judge::{Policy, Verdict};
-use plimsoll_core::outside::GrownMappings;
-use plimsoll_core::report::LadderEnd::{Budget, Descriptors, Iterations, Settled, Threads};
-use plimsoll_core::report::Standing::{Allowed, Exceeded, Expired, Moved, New, Stale};
+use plimsoll_core::report::LadderEnd::{Budget, Settled};
+use plimsoll_core::report::json::parse;
 use plimsoll_core::report::{
-    BuilderSetting, Check, CheckOutcome, Clock, Compared, Completeness, Failure, Finding,
-    LadderEnd, Measured, Memory, Rarest, Report, Run, Rung, StackGrowth, Subject, Survivors,
-    Threshold, Visible,
+    Check, CheckOutcome, Compared, Completeness, Failure, Finding, LadderEnd, Report, Run, Rung,
+    StackGrowth, Survivors,
 };
-use plimsoll_core::{FoldedStack, Frame, Lacks, Law, Per, Rate, Resource, Tally};
+use plimsoll_core::{FoldedStack, Frame, Rate, Tally};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
+use serde_json::{Value, json};
 
 use crate::sample;
 
@@ -207,284 +206,106 @@ fn words() -> impl Strategy<Value = String> {
     ]
 }
 
-fn rate() -> impl Strategy<Value = Rate> {
-    let value = prop_oneof![
+fn number() -> impl Strategy<Value = f64> {
+    prop_oneof![
         Just(0.0),
         0.0..1e-3,
         -1e6..1e6,
         proptest::num::f64::NORMAL,
         Just(f64::MAX),
         Just(f64::MIN_POSITIVE),
-    ];
-    (value.clone(), value).prop_map(|(objects, bytes)| Rate { objects, bytes })
-}
-
-fn tally() -> impl Strategy<Value = Tally> {
-    any::<[u64; 2]>().prop_map(|[objects, bytes]| Tally { objects, bytes })
-}
-
-fn folded() -> impl Strategy<Value = FoldedStack> {
-    vec(words(), 0..14).prop_map(FoldedStack)
-}
-
-fn subject() -> impl Strategy<Value = Subject> {
-    let stack = folded().prop_map(Subject::Stack);
-    let stacks = any::<u32>().prop_map(|n| n as usize);
-    let site = (folded(), stacks).prop_map(|(frames, stacks)| Subject::Site { frames, stacks });
-    let resource = one_of(&Resource::ALL).prop_map(Subject::Resource);
-    prop_oneof![1 => stack, 1 => site, 2 => resource]
-}
-
-fn one_of<T: Clone + std::fmt::Debug + 'static>(all: &[T]) -> impl Strategy<Value = T> + use<T> {
-    proptest::sample::select(all.to_vec())
-}
-
-/// A struct, of whose fields each is drawn.
-macro_rules! drawn {
-    ($name:ident { $($field:ident: $strategy:expr),* $(,)? }) => {
-        ($($strategy),*).prop_map(|($($field),*)| $name { $($field),* })
-    };
-}
-
-fn any_law() -> impl Strategy<Value = Law> {
-    one_of(&[Law::Linear, Law::Stepped, Law::Filling, Law::Fluctuating])
-}
-
-fn any_frame() -> impl Strategy<Value = Frame> {
-    drawn!(Frame {
-        function: words(),
-        file: option::of(words()),
-        line: option::of(any::<u32>()),
-    })
-}
-
-fn any_origin() -> impl Strategy<Value = Origin> {
-    prop_oneof![
-        words().prop_map(Origin::Workload),
-        words().prop_map(Origin::Setup),
-        Just(Origin::Thread),
     ]
 }
 
-fn any_blame() -> impl Strategy<Value = Blame> {
-    drawn!(Blame {
-        at: option::of(any_frame()),
-        called: option::of(any_frame()),
-        caller: option::of(any_frame()),
-        by: option::of(any_frame()),
-        origin: option::of(any_origin()),
-        thread_of: option::of(words()),
-        needed_by: option::of(words()),
-    })
+/// The schema of `report.json`.
+pub(crate) static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
+    let text = include_str!("../../schema/report-v2.schema.json");
+    serde_json::from_str(text).expect("it is JSON")
+});
+
+/// Any value that a schema allows, with lists that are not long.
+fn drawn(schema: &Value) -> BoxedStrategy<Value> {
+    if let Some(at) = schema["$ref"].as_str() {
+        return drawn(SCHEMA.pointer(&at[1..]).expect("it is defined"));
+    }
+    if let Some(value) = schema.get("const") {
+        return Just(value.clone()).boxed();
+    }
+    if let Some(words) = schema["enum"].as_array() {
+        return proptest::sample::select(words.clone()).boxed();
+    }
+    for key in ["anyOf", "oneOf"] {
+        if let Some(all) = schema[key].as_array() {
+            let mut rest = schema.clone();
+            rest.as_object_mut().expect("an object").remove(key);
+            return any_of(all, &rest);
+        }
+    }
+    match schema["type"].as_str() {
+        Some("null") => Just(Value::Null).boxed(),
+        Some("boolean") => any::<bool>().prop_map(Value::from).boxed(),
+        Some("integer") => {
+            let most = schema["maximum"].as_u64().unwrap_or(u64::MAX);
+            (0..=most).prop_map(Value::from).boxed()
+        }
+        Some("number") => number().prop_map(Value::from).boxed(),
+        Some("string") if schema["pattern"].is_string() => {
+            let per = vec!["second", "http_requests_total", "rpc{method=\"get\"}"];
+            proptest::sample::select(per).prop_map(Value::from).boxed()
+        }
+        Some("string") => words().prop_map(Value::from).boxed(),
+        Some("array") => vec(drawn(&schema["items"]), 0..7)
+            .prop_map(Value::from)
+            .boxed(),
+        Some("object") => {
+            let required = schema["required"].as_array().expect("a list");
+            let properties = schema["properties"].as_object().expect("an object");
+            let entries = properties.iter().map(|(key, schema)| {
+                let entry = (Just(key.clone()), drawn(schema));
+                match required.iter().any(|one| one == key) {
+                    true => entry.prop_map(Some).boxed(),
+                    false => option::of(entry).boxed(),
+                }
+            });
+            let entries: Vec<_> = entries.collect();
+            let object =
+                |entries: Vec<Option<(String, Value)>>| entries.into_iter().flatten().collect();
+            entries.prop_map(object).boxed()
+        }
+        _ => {
+            let types = schema["type"].as_array().expect("types");
+            let types: Vec<Value> = types.iter().map(|one| json!({ "type": one })).collect();
+            any_of(&types, schema)
+        }
+    }
 }
 
-/// It is boxed, because what draws a finding would otherwise not fit on a stack.
-fn any_holders() -> BoxedStrategy<Holders> {
-    use LinkKind::{Mapped, Objects, Stack, State, Static, Tasks, ThreadLocal};
-
-    let kinds = [Objects, Tasks, State, Static, ThreadLocal, Mapped, Stack];
-    let link = drawn!(HolderLink {
-        kind: one_of(&kinds),
-        name: option::of(words()),
-        blame: option::of(any_blame()),
-        count: any::<u64>(),
-        bytes: any::<u64>(),
-        is_fixed: any::<bool>(),
-        holds: any::<u64>(),
-        through: any::<u64>(),
-        of: any::<u64>(),
+/// One of several schemas, each on top of what all have in common.
+fn any_of(all: &[Value], common: &Value) -> BoxedStrategy<Value> {
+    fn overlay(on: &mut Value, with: &Value) {
+        match (on, with) {
+            (Value::Object(on), Value::Object(with)) => {
+                for (key, with) in with {
+                    overlay(on.entry(key).or_insert(Value::Null), with);
+                }
+            }
+            (on, with) => *on = with.clone(),
+        }
+    }
+    let all = all.iter().map(|one| {
+        let mut schema = common.clone();
+        overlay(&mut schema, one);
+        drawn(&schema)
     });
-    let link = link.boxed();
-    let ends = [
-        ChainEnd::Root,
-        ChainEnd::Lost,
-        ChainEnd::Cycle,
-        ChainEnd::Unsure,
-        ChainEnd::Deeper,
-    ];
-    drawn!(Holders {
-        what: option::of(words()),
-        of: any::<u64>(),
-        objects: any::<u64>(),
-        weak: any::<u64>(),
-        chain: vec(link.clone(), 0..4),
-        also: option::of(link),
-        end: one_of(&ends),
-        cycle: option::of(drawn!(BackReference {
-            from: option::of(words()),
-            to: option::of(words()),
-        })),
-    })
-    .boxed()
+    proptest::strategy::Union::new(all).boxed()
 }
 
-prop_compose! {
-    fn any_finding()(
-        verdict in one_of(&Verdict::ALL),
-        standing in one_of(&[New, Allowed, Exceeded, Moved, Expired, Stale]),
-        subject in subject(),
-        frames in vec(any_frame(), 0..12),
-        blame in option::of(any_blame().boxed()),
-        lacks in option::of(one_of(&[Lacks::SplitFiles, Lacks::DebugInfo, Lacks::Stripped])),
-        clock in option::of(drawn!(Clock { per_second: rate(), followed: any::<u64>() })),
-        [rate, error, allowed] in [rate(), rate(), rate()],
-        [law, objects_law, bytes_law] in [any_law(), any_law(), any_law()],
-        moved_from in option::of(folded()),
-        reason in option::of(words()),
-        levels in vec(tally(), 0..4),
-        survivors in vec(drawn!(Survivors {
-            from: any::<u64>(), to: any::<u64>(), allocated: option::of(any::<u64>()), alive: tally(),
-        }), 0..4),
-        (mappings, holders) in (vec(drawn!(GrownMappings {
-            permissions: words(), name: words(), size: option::of(any::<u64>()), before: tally(), after: tally(),
-        }), 0..4), option::of(any_holders())),
-    ) -> Finding {
-        Finding {
-            verdict, subject, frames, blame, lacks, clock, rate, error, law, objects_law, bytes_law, allowed,
-            standing, moved_from, reason, levels, survivors, mappings, holders,
-        }
-    }
+/// Any report that is within the limits of the format, as its file.
+pub(crate) fn any_file() -> BoxedStrategy<Value> {
+    drawn(&SCHEMA)
 }
 
-fn any_run() -> impl Strategy<Value = Run> {
-    // proptest draws at most ten values at once.
-    let texts = (words(), words(), words(), words(), words(), words());
-    let lists = (vec(words(), 0..4), vec(words(), 0..4));
-    let options = (
-        option::of(words()),
-        option::of(words()),
-        option::of(vec(words(), 0..4)),
-        one_of(&[
-            plimsoll_core::report::Runner::Test,
-            plimsoll_core::report::Runner::Bench,
-            plimsoll_core::report::Runner::Other,
-        ]),
-    );
-    (texts, lists, options).prop_map(|(texts, lists, options)| {
-        let (id, package, target, plimsoll, files, baseline) = texts;
-        let (scenarios, built_with) = lists;
-        let (commit, benchmark, selected, runner) = options;
-        Run {
-            id,
-            commit,
-            package,
-            target,
-            scenarios,
-            selected,
-            built_with,
-            benchmark,
-            runner,
-            plimsoll,
-            files,
-            baseline,
-        }
-    })
-}
-
-fn any_measured() -> impl Strategy<Value = Measured> {
-    drawn!(Measured {
-        target: words(),
-        profile: words(),
-        toolchain: words(),
-        jemalloc: words(),
-        unwinder: words(),
-        sample_interval: any::<u64>(),
-    })
-}
-
-fn any_memory() -> impl Strategy<Value = Memory> {
-    drawn!(Memory {
-        active: any::<u64>(),
-        metadata: any::<u64>(),
-        resident: any::<u64>(),
-        outside: option::of(any::<u64>()),
-    })
-}
-
-fn any_rung() -> impl Strategy<Value = Rung> {
-    drawn!(Rung {
-        iterations: any::<u64>(),
-        threads: any::<u64>(),
-        descriptors: any::<u64>(),
-        resident: any::<u64>(),
-        live: tally(),
-        allocated: option::of(any::<u64>()),
-        mappings: option::of(any::<u64>()),
-        memory: option::of(any_memory()),
-    })
-}
-
-fn any_check() -> impl Strategy<Value = Check> {
-    let outcomes = [
-        CheckOutcome::Passed,
-        CheckOutcome::Unavailable,
-        CheckOutcome::Failed,
-    ];
-    drawn!(Check {
-        name: words(),
-        outcome: one_of(&outcomes),
-        detail: words()
-    })
-}
-
-fn any_growth() -> impl Strategy<Value = StackGrowth> {
-    drawn!(StackGrowth {
-        stack: folded(),
-        before: tally(),
-        after: tally(),
-        rate: rate(),
-        error: option::of(rate()),
-    })
-}
-
-fn any_failure() -> impl Strategy<Value = Failure> {
-    let output = vec(words(), 0..40).prop_map(|lines| lines.join("\n"));
-    drawn!(Failure {
-        what: words(),
-        iteration: option::of(any::<u64>()),
-        output: output
-    })
-}
-
-fn any_completeness() -> impl Strategy<Value = Completeness> {
-    let count = || any::<u32>().prop_map(|n| n as usize);
-    drawn!(Completeness {
-        stacks: count(),
-        zero_object_stacks: count(),
-        truncated_stacks: count(),
-        addresses: count(),
-        without_debug_info: count(),
-        unresolved: count(),
-    })
-}
-
-prop_compose! {
-    /// Any report that is within the limits of the format.
-    pub(crate) fn any_report()(
-        (run, scenario) in (any_run(), words()),
-        verdict in one_of(&Verdict::ALL),
-        end in one_of(&[Settled, Budget, Iterations, LadderEnd::Memory, Threads, Descriptors, LadderEnd::Mappings, LadderEnd::Failure]),
-        measured in option::of(any_measured()),
-        (builder, enough) in (vec((words(), words()), 0..3), option::of((words(), words()))),
-        (per, rungs) in (one_of(&["iteration", "second", "http_requests_total", "rpc{method=\"get\"}"]), vec(any_rung(), 0..4)),
-        (iterations, coarsened, outside) in (1..1_000_000_u64, any::<bool>(), option::of(any::<u64>())),
-        (visible, rarest) in (option::of(rate()), option::of(any::<[u64; 2]>())),
-        (findings, own, growth) in (vec(any_finding().boxed(), 0..9), vec(words(), 0..3), vec(any_growth(), 0..9)),
-        checks in vec(any_check(), 0..3),
-        (completeness, failure) in (any_completeness(), option::of(any_failure())),
-        notes in vec(words(), 0..14),
-        compared in option::of(any::<[u64; 2]>()),
-    ) -> Report {
-        let setting = |(key, value)| BuilderSetting { key, value };
-        let per: Per = per.parse().expect("a unit");
-        Report {
-            run, scenario, verdict, measured, builder: builder.into_iter().map(setting).collect(), rungs, end,
-            threshold: Threshold { iterations, coarsened, outside },
-            visible: visible.map(Visible::from),
-            rarest: rarest.map(|[bytes, iterations]| Rarest { bytes, iterations }),
-            findings, own, checks, enough: enough.map(setting), per, completeness, failure, notes,
-            compared: compared.map(|[before, after]| Compared { before, after }),
-            growth,
-        }
-    }
+/// The same as it is read.
+pub(crate) fn any_report() -> impl Strategy<Value = Report> {
+    any_file().prop_map(|file| parse(file.to_string().as_bytes()).expect("the schema allows it"))
 }

@@ -1,6 +1,6 @@
 //! The committed schema against what the writer emits.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use jsonschema::Validator;
@@ -8,9 +8,8 @@ use plimsoll_core::report::{Report, json::to_string};
 use proptest::prelude::*;
 use serde_json::Value;
 
-use crate::samples::{REPORT_1, any_report, failed, regressed, within};
+use crate::samples::{REPORT_1, SCHEMA, any_file, any_report, failed, regressed, within};
 
-const SCHEMA: &str = include_str!("../../schema/report-v2.schema.json");
 const SCHEMA_1: &str = include_str!("../../schema/report-v1.schema.json");
 
 fn parsed(json: &str) -> Value {
@@ -21,8 +20,8 @@ fn value(report: &Report) -> Value {
     parsed(&to_string(report))
 }
 
-fn validator(schema: &str) -> Validator {
-    jsonschema::validator_for(&parsed(schema)).expect("it is a schema")
+fn validator(schema: &Value) -> Validator {
+    jsonschema::validator_for(schema).expect("it is a schema")
 }
 
 /// Where a value is not as a schema has it, and the keyword that says so.
@@ -32,7 +31,7 @@ fn validate(schema: &Validator, value: &Value) -> Result<(), String> {
 }
 
 fn valid(value: &Value) -> Result<(), String> {
-    validate(&validator(SCHEMA), value)
+    validate(&validator(&SCHEMA), value)
 }
 
 #[test]
@@ -41,7 +40,7 @@ fn samples_are_valid() {
         assert_eq!(valid(&value(&report)), Ok(()));
     }
     // Format 1 is as it was.
-    let schema = validator(SCHEMA_1);
+    let schema = validator(&parsed(SCHEMA_1));
     assert_eq!(validate(&schema, &parsed(REPORT_1)), Ok(()));
     let refused = Err("/findings/0: additionalProperties".to_owned());
     assert_eq!(validate(&schema, &value(&regressed())), refused);
@@ -130,7 +129,7 @@ fn the_schema_is_strict_and_described() {
             _ => {}
         }
     }
-    visit("", &parsed(SCHEMA));
+    visit("", &SCHEMA);
 }
 
 proptest! {
@@ -138,7 +137,46 @@ proptest! {
 
     #[test]
     fn every_report_is_valid(report in any_report()) {
-        static SCHEMA_2: LazyLock<Validator> = LazyLock::new(|| validator(SCHEMA));
+        static SCHEMA_2: LazyLock<Validator> = LazyLock::new(|| validator(&SCHEMA));
         prop_assert_eq!(validate(&SCHEMA_2, &value(&report)), Ok(()));
+    }
+
+    /// What reads a report knows the keys that the schema has, and no others.
+    #[test]
+    fn the_types_have_the_keys_of_the_schema(file in any_file()) {
+        let schemas = SCHEMA["$defs"].as_object().expect("definitions").values();
+        let cycle = &SCHEMA["$defs"]["holders"]["properties"]["cycle"];
+        let keys = |schema: &Value| -> BTreeSet<String> {
+            schema["properties"].as_object().into_iter().flatten().map(|(key, _)| key.clone()).collect()
+        };
+        let known: BTreeSet<_> = schemas.chain([&*SCHEMA, cycle]).map(keys).collect();
+        let mut places = BTreeMap::new();
+        objects("", &file, &mut places);
+        for place in places.values().filter(|place| !place.ends_with("/origin")) {
+            let mut file = file.clone();
+            file.pointer_mut(place).expect("it is there")["?"] = Value::Null;
+            let error = serde_json::from_value::<Report>(file).unwrap_err().to_string();
+            // Unknown field `?`, expected one of `id`, `commit`, …
+            let listed = error.split('`').skip(3).step_by(2).map(str::to_owned).collect();
+            prop_assert!(known.contains(&listed), "{place}: {error}");
+        }
+    }
+}
+
+/// One place of each kind of object in a file.
+fn objects(at: &str, value: &Value, places: &mut BTreeMap<String, String>) {
+    match value {
+        Value::Object(entries) => {
+            places.insert(at.replace(|c: char| c.is_ascii_digit(), ""), at.to_owned());
+            for (key, value) in entries {
+                objects(&format!("{at}/{key}"), value, places);
+            }
+        }
+        Value::Array(items) => {
+            for (index, value) in items.iter().enumerate() {
+                objects(&format!("{at}/{index}"), value, places);
+            }
+        }
+        _ => {}
     }
 }

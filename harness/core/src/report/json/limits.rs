@@ -7,7 +7,7 @@ use crate::blame::{Blame, Origin};
 use crate::holders::MAX_LINKS;
 use crate::outside::MOST_KINDS;
 use crate::report::{Finding, Report, Subject};
-use crate::{FoldedStack, Frame, Rate};
+use crate::{Frame, Rate};
 
 /// The most that a report may have of each part.
 #[derive(Clone, Copy, Debug)]
@@ -91,21 +91,13 @@ impl Limits {
     /// say so. So a list that is too long is refused on reading, and never cut silently.
     pub(super) fn cut(&self, report: &Report) -> Report {
         let mut cut = report.clone();
-        let mut left_out = Vec::new();
-
         cut.rungs.truncate(self.rungs);
-        if cut.rungs.len() < report.rungs.len() {
-            left_out.push("rungs");
-        }
         cut.findings.truncate(self.findings);
         let mut frames = 0_usize;
         cut.findings.retain(|finding| {
             frames = frames.saturating_add(frames_of(finding));
             frames <= self.finding_frames.min(self.frames)
         });
-        if cut.findings.len() < report.findings.len() {
-            left_out.push("findings");
-        }
         cut.run.built_with.truncate(self.builder);
         for finding in &mut cut.findings {
             finding.levels.truncate(self.rungs);
@@ -116,31 +108,31 @@ impl Limits {
             }
         }
         cut.own.truncate(self.own);
-        if cut.own.len() < report.own.len() {
-            left_out.push("crates");
-        }
         cut.checks.truncate(self.checks);
-        if cut.checks.len() < report.checks.len() {
-            left_out.push("checks");
-        }
         let of_findings = cut.findings.iter().map(frames_of).sum();
         let room = self.frames.saturating_sub(of_findings);
-        if cut_growth(&mut cut, self.growth_frames.min(room)) {
-            left_out.push("small growth");
+        cut_growth(&mut cut, self.growth_frames.min(room));
+        for rate in rates(&mut cut) {
+            *rate = rate.map(|part| finite(part, self.rate));
         }
-        each_rate(&mut cut, |rate| {
-            rate.objects = finite(rate.objects, self.rate);
-            rate.bytes = finite(rate.bytes, self.rate);
-        });
         // A limit that is too large is one that is not known.
         cut.visible = cut.visible.map(|seen| seen.within(self.rate));
-        each_string(&mut cut, &mut |what, text| match what {
-            OUTPUT => truncate(text, self.output, true),
-            _ => truncate(text, self.string, false),
-        });
-        if cut.notes.len() > self.notes {
-            left_out.push("notes");
+        for text in strings(&mut cut) {
+            truncate(text, self.string);
         }
+        if let Some(failure) = &mut cut.failure {
+            keep_end(&mut failure.output, self.output);
+        }
+        let lists = [
+            ("rungs", cut.rungs.len() < report.rungs.len()),
+            ("findings", cut.findings.len() < report.findings.len()),
+            ("crates", cut.own.len() < report.own.len()),
+            ("checks", cut.checks.len() < report.checks.len()),
+            ("small growth", cut.growth.len() < report.growth.len()),
+            ("notes", cut.notes.len() > self.notes),
+        ];
+        let left_out = lists.iter().filter(|(_, is_shorter)| *is_shorter);
+        let left_out: Vec<&str> = left_out.map(|(what, _)| *what).collect();
         if !left_out.is_empty() {
             // One note is needed to say what is missing.
             cut.notes.truncate(self.notes.saturating_sub(1));
@@ -152,10 +144,10 @@ impl Limits {
     }
 }
 
-/// Keeps the stacks that changed most, in their order. Returns whether stacks were left out.
-fn cut_growth(report: &mut Report, most_frames: usize) -> bool {
+/// Keeps the stacks that changed most, in their order.
+fn cut_growth(report: &mut Report, most_frames: usize) {
     if frames_of_growth(report) <= most_frames {
-        return false;
+        return;
     }
     let mut order: Vec<usize> = (0..report.growth.len()).collect();
     order.sort_by_key(|&index| {
@@ -173,7 +165,6 @@ fn cut_growth(report: &mut Report, most_frames: usize) -> bool {
     }
     let mut keep = keep.into_iter();
     report.growth.retain(|_| keep.next().unwrap_or(false));
-    true
 }
 
 fn frames_of(finding: &Finding) -> usize {
@@ -199,151 +190,121 @@ fn finite(value: f64, most: f64) -> f64 {
     }
 }
 
-/// Cuts a text at the boundary of a character. Of the output, the end is kept.
-fn truncate(text: &mut String, limit: usize, keep_end: bool) {
-    if text.len() <= limit {
-        return;
-    }
-    if keep_end {
-        let start = text.len() - limit;
-        let start = (start..=text.len()).find(|&at| text.is_char_boundary(at));
-        text.drain(..start.unwrap_or(0));
-    } else {
+/// Cuts a text at the boundary of a character.
+fn truncate(text: &mut String, limit: usize) {
+    if text.len() > limit {
         let end = (0..=limit).rev().find(|&at| text.is_char_boundary(at));
         text.truncate(end.unwrap_or(0));
     }
 }
 
-/// The name that [`each_string`] passes for the one string that may be long.
-const OUTPUT: &str = "output";
+/// The same, but keeps the end of the text.
+fn keep_end(text: &mut String, limit: usize) {
+    let start = text.len().saturating_sub(limit);
+    let start = (start..=text.len()).find(|&at| text.is_char_boundary(at));
+    text.drain(..start.unwrap_or(0));
+}
 
-/// Visits every string of a report.
-fn each_string(report: &mut Report, visit: &mut dyn FnMut(&'static str, &mut String)) {
-    let stack = |visit: &mut dyn FnMut(&'static str, &mut String), stack: &mut FoldedStack| {
-        for name in &mut stack.0 {
-            visit("function", name);
-        }
-    };
+/// Returns every string of a report but the failure's output, which is the one that may be long.
+fn strings(report: &mut Report) -> Vec<&mut String> {
     let run = &mut report.run;
-    visit("id", &mut run.id);
-    if let Some(commit) = &mut run.commit {
-        visit("commit", commit);
-    }
-    visit("package", &mut run.package);
-    visit("target", &mut run.target);
-    let selected = run.selected.iter_mut().flatten();
-    for scenario in run.scenarios.iter_mut().chain(selected) {
-        visit("scenarios", scenario);
-    }
-    for variable in &mut run.built_with {
-        visit("built_with", variable);
-    }
-    if let Some(benchmark) = &mut run.benchmark {
-        visit("benchmark", benchmark);
-    }
-    visit("plimsoll", &mut run.plimsoll);
-    visit("files", &mut run.files);
-    visit("baseline", &mut run.baseline);
-    visit("scenario", &mut report.scenario);
+    let mut all = vec![
+        &mut report.scenario,
+        &mut run.id,
+        &mut run.package,
+        &mut run.target,
+        &mut run.plimsoll,
+        &mut run.files,
+        &mut run.baseline,
+    ];
+    all.extend(run.commit.iter_mut().chain(&mut run.benchmark));
+    all.extend(&mut run.scenarios);
+    all.extend(run.selected.iter_mut().flatten());
+    all.extend(&mut run.built_with);
     if let Some(measured) = &mut report.measured {
-        visit("target", &mut measured.target);
-        visit("profile", &mut measured.profile);
-        visit("toolchain", &mut measured.toolchain);
-        visit("jemalloc", &mut measured.jemalloc);
-        visit("unwinder", &mut measured.unwinder);
+        all.extend([
+            &mut measured.target,
+            &mut measured.profile,
+            &mut measured.toolchain,
+            &mut measured.jemalloc,
+            &mut measured.unwinder,
+        ]);
     }
     for setting in report.builder.iter_mut().chain(&mut report.enough) {
-        visit("key", &mut setting.key);
-        visit("value", &mut setting.value);
+        all.extend([&mut setting.key, &mut setting.value]);
     }
-    for krate in &mut report.own {
-        visit("crate", krate);
-    }
+    all.extend(&mut report.own);
     for finding in &mut report.findings {
-        match &mut finding.subject {
-            Subject::Stack(frames) | Subject::Site { frames, .. } => stack(visit, frames),
-            Subject::Resource(_) => {}
+        if let Subject::Stack(frames) | Subject::Site { frames, .. } = &mut finding.subject {
+            all.extend(&mut frames.0);
         }
         for grown in &mut finding.mappings {
-            visit("permissions", &mut grown.permissions);
-            visit("name", &mut grown.name);
+            all.extend([&mut grown.permissions, &mut grown.name]);
         }
-        let mut frames: Vec<&mut Frame> = finding.frames.iter_mut().collect();
         let mut blames: Vec<&mut Blame> = finding.blame.iter_mut().collect();
         if let Some(holders) = &mut finding.holders {
-            holders.what.iter_mut().for_each(|name| visit("name", name));
+            all.extend(&mut holders.what);
             for link in holders.chain.iter_mut().chain(&mut holders.also) {
-                link.name.iter_mut().for_each(|name| visit("name", name));
+                all.extend(&mut link.name);
                 blames.extend(&mut link.blame);
             }
             if let Some(back) = &mut holders.cycle {
-                for name in [&mut back.from, &mut back.to].into_iter().flatten() {
-                    visit("name", name);
-                }
+                all.extend(back.from.iter_mut().chain(&mut back.to));
             }
         }
+        let mut frames: Vec<&mut Frame> = finding.frames.iter_mut().collect();
         for blame in blames {
-            let crates = [&mut blame.thread_of, &mut blame.needed_by];
-            for krate in crates.into_iter().flatten() {
-                visit("crate", krate);
-            }
+            all.extend(blame.thread_of.iter_mut().chain(&mut blame.needed_by));
             if let Some(Origin::Workload(name) | Origin::Setup(name)) = &mut blame.origin {
-                visit("scenario", name);
+                all.push(name);
             }
-            let places = [
-                &mut blame.at,
-                &mut blame.called,
-                &mut blame.caller,
-                &mut blame.by,
-            ];
-            frames.extend(places.into_iter().flatten());
+            frames.extend(blame.at.iter_mut().chain(&mut blame.called));
+            frames.extend(blame.caller.iter_mut().chain(&mut blame.by));
         }
         for frame in frames {
-            visit("function", &mut frame.function);
-            if let Some(file) = &mut frame.file {
-                visit("file", file);
-            }
+            all.push(&mut frame.function);
+            all.extend(&mut frame.file);
         }
-        if let Some(from) = &mut finding.moved_from {
-            stack(visit, from);
-        }
-        if let Some(reason) = &mut finding.reason {
-            visit("reason", reason);
-        }
+        all.extend(finding.moved_from.iter_mut().flat_map(|stack| &mut stack.0));
+        all.extend(&mut finding.reason);
     }
     for check in &mut report.checks {
-        visit("name", &mut check.name);
-        visit("detail", &mut check.detail);
+        all.extend([&mut check.name, &mut check.detail]);
     }
-    if let Some(failure) = &mut report.failure {
-        visit("what", &mut failure.what);
-        visit(OUTPUT, &mut failure.output);
-    }
-    for note in &mut report.notes {
-        visit("notes", note);
+    all.extend(report.failure.iter_mut().map(|failure| &mut failure.what));
+    all.extend(&mut report.notes);
+    all.extend(
+        report
+            .growth
+            .iter_mut()
+            .flat_map(|growth| &mut growth.stack.0),
+    );
+    all
+}
+
+/// Returns every rate of a report.
+fn rates(report: &mut Report) -> Vec<&mut Rate> {
+    let mut all = Vec::new();
+    for finding in &mut report.findings {
+        all.extend([&mut finding.rate, &mut finding.error, &mut finding.allowed]);
+        all.extend(finding.clock.iter_mut().map(|clock| &mut clock.per_second));
     }
     for growth in &mut report.growth {
-        stack(visit, &mut growth.stack);
+        all.push(&mut growth.rate);
+        all.extend(&mut growth.error);
     }
+    all
 }
 
 /// Returns the bytes of all strings together, before they are escaped.
 pub(super) fn string_bytes(report: &Report) -> usize {
-    let mut sum = 0_usize;
-    each_string(&mut report.clone(), &mut |_, text| sum += text.len());
-    sum
-}
-
-fn each_rate(report: &mut Report, mut visit: impl FnMut(&mut Rate)) {
-    for finding in &mut report.findings {
-        visit(&mut finding.rate);
-        visit(&mut finding.error);
-        visit(&mut finding.allowed);
-        let clock = finding.clock.as_mut();
-        clock.map(|clock| &mut clock.per_second).map(&mut visit);
-    }
-    for growth in &mut report.growth {
-        visit(&mut growth.rate);
-        growth.error.iter_mut().for_each(&mut visit);
-    }
+    let output = report
+        .failure
+        .as_ref()
+        .map_or(0, |failure| failure.output.len());
+    let strings = strings(&mut report.clone())
+        .into_iter()
+        .map(|text| text.len())
+        .sum::<usize>();
+    strings + output
 }

@@ -1,4 +1,4 @@
-use super::{Limits, OUTPUT, each_rate, each_string, frames_of, frames_of_growth};
+use super::{Limits, frames_of, frames_of_growth, rates, strings};
 use crate::holders::MAX_LINKS;
 use crate::outside::MOST_KINDS;
 use crate::report::Report;
@@ -36,28 +36,26 @@ impl Limits {
             let links = finding.holders.as_ref().map_or(0, |one| one.chain.len());
             at_most("holders", MAX_LINKS, links)?;
         }
-        let mut checked = Ok(());
-        // `each_string` visits by mutable reference. A copy of a report of at most 8 MiB costs
-        // less than a second list of every string.
-        each_string(&mut report.clone(), &mut |what, text| {
-            let (of, limit) = match what == OUTPUT {
-                true => ("bytes of output", self.output),
-                false => ("bytes in a string", self.string),
-            };
-            if checked.is_ok() {
-                checked = at_most(of, limit, text.len());
-            }
-        });
-        checked?;
+        // What may be cut is listed by mutable reference. A copy of a report of at most 8 MiB costs
+        // less than a second list.
+        let mut copy = report.clone();
+        for text in strings(&mut copy) {
+            at_most("bytes in a string", self.string, text.len())?;
+        }
+        let output = report
+            .failure
+            .as_ref()
+            .map_or(0, |failure| failure.output.len());
+        at_most("bytes of output", self.output, output)?;
         let visible = report.visible.into_iter();
-        let mut visible = visible
+        let visible = visible
             .flat_map(|seen| [seen.objects, seen.bytes])
             .flatten();
-        let mut in_range = visible.all(|limit| limit.abs() <= self.rate);
-        each_rate(&mut report.clone(), |rate| {
-            in_range &= rate.objects.abs() <= self.rate && rate.bytes.abs() <= self.rate;
-        });
-        match in_range {
+        let rates = rates(&mut copy).into_iter();
+        let mut all = rates
+            .flat_map(|rate| [rate.objects, rate.bytes])
+            .chain(visible);
+        match all.all(|rate| rate.abs() <= self.rate) {
             true => Ok(()),
             false => Err(ReportError::OutOfRange),
         }
