@@ -11,7 +11,7 @@ use crate::baseline::{Allowance, AllowanceSubject, Baseline, Date};
 use crate::dump::SampleInterval;
 use crate::finding::{Finding, Standing, Subject};
 use crate::growth::{FEWEST_DUMPS, Growth, Quantity, View};
-use crate::rate::to_f64;
+use crate::rate::{to_f64, to_u64};
 use crate::series::LEAST_SIZE;
 pub use crate::verdict::Verdict;
 use crate::verdict::{Rarest, Threshold, Visible};
@@ -122,13 +122,7 @@ pub(crate) fn supports(iterations: u64, threshold: u64, interval: SampleInterval
 /// there are.
 fn iterations_for(threshold: u64, interval: SampleInterval) -> u64 {
     let samples = to_f64(OBJECTS_AT_TOP) * to_f64(threshold) / interval.probability(LEAST_SIZE);
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "positive, and `as` keeps what is too large at the largest value"
-    )]
-    let iterations = samples.ceil() as u64;
-    iterations
+    to_u64(samples.ceil())
 }
 
 /// Returns the iterations that a ladder must reach before it may end early. With as many, a
@@ -434,12 +428,7 @@ fn rarest(
     let objects = visible.objects?;
     let rate = objects.min(BYTES_PER_OBJECT * objects / size);
     let rate = rate.max(enough).max(beside_others);
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "positive, and `as` keeps what is too large at the largest value"
-    )]
-    let iterations = (1.0 / rate).floor() as u64;
+    let iterations = to_u64(1.0 / rate);
     (iterations > 0).then_some(Rarest {
         bytes: interval.bytes(),
         iterations,

@@ -60,7 +60,7 @@ mod words;
 pub use address::Avma;
 pub use frame::{FoldedStack, Frame, Lacks, SourceFrame, SymbolTable};
 pub use per::{Counter, NoCounter, Per};
-pub use rate::{Law, Rate, to_f64};
+pub use rate::{Law, Rate, to_f64, to_u64};
 pub use resource::Resource;
 pub use series::{Alive, Born, Series};
 pub use small_map::SmallMap;

@@ -64,3 +64,14 @@ words!(Law {
 pub fn to_f64(count: u64) -> f64 {
     count as f64
 }
+
+/// Converts a number without its fraction. What is negative or no number is zero, and what is too
+/// large is the largest count.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the limits that are wanted"
+)]
+#[expect(clippy::cast_sign_loss, reason = "the limits that are wanted")]
+pub fn to_u64(number: f64) -> u64 {
+    number as u64
+}

@@ -31,7 +31,7 @@ use plimsoll_core::growth::Unit;
 use plimsoll_core::judge::{Observed, Verdict};
 use plimsoll_core::ladder::{RUNGS_PER_OCTAVE, RUNGS_TO_RISE};
 use plimsoll_core::report::{Clock, Finding, Subject, Survivors};
-use plimsoll_core::{Rate, Tally, to_f64};
+use plimsoll_core::{Rate, Tally, to_f64, to_u64};
 
 /// How likely an observation must be if a rate is not to be excluded.
 const CHANCE: f64 = 0.02;
@@ -493,13 +493,4 @@ fn greatest_common_divisor(a: u64, b: u64) -> u64 {
 fn last_octave(finding: &Finding) -> &[Tally] {
     let levels = &finding.levels;
     &levels[levels.len().saturating_sub(RUNGS_PER_OCTAVE + 1)..]
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "positive, and a cast to the nearest that fits"
-)]
-fn to_u64(value: f64) -> u64 {
-    value as u64
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use plimsoll_core::judge::{self, Verdict};
 use plimsoll_core::ladder::{RUNGS_PER_OCTAVE, rung};
 use plimsoll_core::report::{BuilderSetting, LadderEnd, Report, units};
-use plimsoll_core::to_f64;
+use plimsoll_core::{to_f64, to_u64};
 
 use crate::climb::Climb;
 use crate::policy::{Enough, Terms};
@@ -140,12 +140,7 @@ fn for_the_default(
 /// Returns so many times the iterations of the report, and some to spare.
 fn times(report: &Report, short_by: f64) -> Option<u64> {
     let iterations = SPARE * to_f64(report.iterations()) * short_by;
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "positive, and below the limit"
-    )]
-    (iterations < MOST).then_some(iterations as u64)
+    (iterations < MOST).then_some(to_u64(iterations))
 }
 
 /// Formats a budget as it is set: a fifth more than the time that was predicted, because

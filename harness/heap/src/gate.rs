@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use plimsoll_core::report::units::{bytes, count, plural, signed_bytes};
+use plimsoll_core::to_u64;
 use plimsoll_profile::{Calls, Measure, Names, Profile};
 
 use plimsoll_desk::out::safe_line;
@@ -123,11 +124,7 @@ pub(crate) fn rate(text: &str) -> Result<f64, String> {
 
 /// Parses a size of the command line.
 pub(crate) fn size(text: &str) -> Result<u64, String> {
-    let size = rate(text)?;
-    #[expect(clippy::cast_possible_truncation, reason = "cut to the range before")]
-    #[expect(clippy::cast_sign_loss, reason = "it is not negative")]
-    let size = size.min(1e18) as u64;
-    Ok(size)
+    Ok(to_u64(rate(text)?.min(1e18)))
 }
 
 /// Objects and bytes, before and after.
@@ -291,9 +288,7 @@ fn said(change: &Change) -> String {
     if change.before[OBJECTS] == 0.0 && change.after[OBJECTS] == 0.0 {
         return format!("{gained}, from {from}");
     }
-    #[expect(clippy::cast_possible_truncation, reason = "for people")]
-    #[expect(clippy::cast_sign_loss, reason = "an absolute value")]
-    let objects = change.gained(OBJECTS).abs().round() as u64;
+    let objects = to_u64(change.gained(OBJECTS).abs().round());
     let sign = match change.gained(OBJECTS) {
         ..0.0 => '-',
         _ => '+',

@@ -12,6 +12,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
+use plimsoll_core::to_u64;
 use plimsoll_desk::out::safe_line;
 use plimsoll_text::sink::cut;
 
@@ -114,9 +115,7 @@ impl Counter {
         }
         let counter = self.to_string();
         match (sum, other) {
-            #[expect(clippy::cast_possible_truncation, reason = "the fraction is to go")]
-            #[expect(clippy::cast_sign_loss, reason = "no part of the sum is negative")]
-            (Some(sum), _) => Ok(sum as u64),
+            (Some(sum), _) => Ok(to_u64(sum)),
             (None, Some(series)) => Err(Problem::OtherLabels { counter, series }),
             (None, None) if names.is_empty() => {
                 let mut lines = page.lines().map(str::trim);

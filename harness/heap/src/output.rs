@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use anyhow::Context;
 use plimsoll_core::report::units::{bytes, count, plural, size};
 use plimsoll_core::report::view::collapse::Collapse;
+use plimsoll_core::to_u64;
 use plimsoll_profile::write::{self, About, Dot, Side};
 use plimsoll_profile::{Calls, Frames, Granularity, Least, Measure, Names, Table, View};
 
@@ -360,8 +361,5 @@ fn unsigned(measure: Measure, value: f64) -> String {
     if measure.is_space() {
         return bytes(value.abs());
     }
-    #[expect(clippy::cast_possible_truncation, reason = "for people")]
-    #[expect(clippy::cast_sign_loss, reason = "an absolute value")]
-    let whole = value.abs().round() as u64;
-    count(whole)
+    count(to_u64(value.abs().round()))
 }

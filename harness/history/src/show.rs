@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use plimsoll_core::report::units::{bytes, count, give_or_take, objects, plural, signed_bytes};
 use plimsoll_core::report::view::collapse::{Collapse, Part, frames_of};
-use plimsoll_core::{FoldedStack, Per};
+use plimsoll_core::{FoldedStack, Per, to_u64};
 use serde_json::{Value, json};
 
 use crate::decide::{Change, Gain, NoQuestion};
@@ -226,10 +226,7 @@ impl Shown {
         let by_bytes = self.trend.iter().any(|one| one.rate.bytes.abs() > 0.0);
         let values = self.trend.iter().map(|Gain { rate, .. }| {
             let value = if by_bytes { rate.bytes } else { rate.objects };
-            #[expect(clippy::cast_possible_truncation, reason = "for a row of bars")]
-            #[expect(clippy::cast_sign_loss, reason = "not negative")]
-            let thousandths = (value.max(0.0) * 1000.0) as u64;
-            thousandths
+            to_u64(value * 1000.0)
         });
         spark::line(&values.collect::<Vec<u64>>(), 40)
     }

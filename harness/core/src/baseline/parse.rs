@@ -12,7 +12,7 @@ use super::{
 };
 use crate::growth::Unit;
 use crate::toml::{found, found_value, line_at, nearest, quoted, quoted_message};
-use crate::{Law, Per, Rate, Resource};
+use crate::{Law, Per, Rate, Resource, to_f64};
 
 const ROOT_KEYS: &[&str] = &["format", "measured", "allow"];
 const MEASURED_KEYS: &[&str] = &[
@@ -398,14 +398,10 @@ impl<'a> Reader<'a> {
     /// infinite.
     fn rate(&self, key: &str) -> Result<f64, BaselineError> {
         let item = self.required(key)?;
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "MAX_RATE is below 2^53, where all are exact"
-        )]
-        let rate = item
-            .as_float()
-            .or_else(|| item.as_integer().map(|whole| whole as f64));
-        match rate {
+        let whole = item
+            .as_integer()
+            .and_then(|whole| u64::try_from(whole).ok());
+        match item.as_float().or(whole.map(to_f64)) {
             Some(rate) if (0.0..=MAX_RATE).contains(&rate) => Ok(rate.abs()),
             _ => Err(self.unexpected(key, item, &format!("a rate from 0 to {MAX_RATE:e}"))),
         }

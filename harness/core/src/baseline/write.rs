@@ -11,7 +11,7 @@ use super::{
 use super::{frames, parse};
 use crate::growth::Unit;
 use crate::toml::quoted;
-use crate::{Per, Rate, Resource, SmallMap};
+use crate::{Per, Rate, Resource, SmallMap, to_f64};
 
 fn new_file(per: &Per) -> String {
     format!(
@@ -396,12 +396,8 @@ fn same(written: &Value, value: &Value) -> bool {
         (Value::String(one), Value::String(two)) => one.value() == two.value(),
         (Value::Integer(one), Value::Integer(two)) => one.value() == two.value(),
         (Value::Float(one), Value::Float(two)) => one.value().total_cmp(two.value()).is_eq(),
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "rates are below 2^53, where all are exact"
-        )]
         (Value::Integer(one), Value::Float(two)) => {
-            (*one.value() as f64).total_cmp(two.value()).is_eq()
+            u64::try_from(*one.value()).is_ok_and(|one| to_f64(one).total_cmp(two.value()).is_eq())
         }
         (Value::Datetime(one), Value::Datetime(two)) => one.value() == two.value(),
         _ => false,

@@ -2,7 +2,7 @@ use std::fmt;
 use std::num::NonZeroU64;
 use std::ops::AddAssign;
 
-use crate::{Tally, to_f64};
+use crate::{Tally, to_f64, to_u64};
 
 /// The mean number of bytes between two samples, as in the first line of a dump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -126,15 +126,9 @@ impl fmt::Display for SampleInterval {
 impl Estimate {
     /// Returns the estimate without fractions, as jeprof prints it.
     pub fn truncated(self) -> Tally {
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "the fraction is to go; `as` keeps what is too large at the largest value"
-        )]
-        let truncate = |value: f64| value as u64;
         Tally {
-            objects: truncate(self.objects),
-            bytes: truncate(self.bytes),
+            objects: to_u64(self.objects),
+            bytes: to_u64(self.bytes),
         }
     }
 }

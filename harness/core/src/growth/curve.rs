@@ -9,6 +9,7 @@ use super::answer::{Answer, Question};
 use super::{Quantity, to_f64};
 use crate::Law;
 use crate::ladder::{RISING_OCTAVES, RUNGS_PER_OCTAVE, RUNGS_TO_RISE};
+use crate::rate::to_u64;
 use crate::series::{Alive, LEAST_SIZE};
 
 /// Standard deviations of a workload's own fluctuation in the error of a rate.
@@ -383,8 +384,8 @@ impl Shape<'_> {
     }
 }
 
-fn number(of_rungs: usize) -> f64 {
-    to_f64(of_rungs as u64)
+pub(super) fn number(of_these: usize) -> f64 {
+    to_f64(of_these as u64)
 }
 
 /// Returns the gains of the last octaves, the last one first. The last octave ends `phase`
@@ -419,12 +420,8 @@ fn clump(levels: &[f64]) -> f64 {
         a
     };
     let steps = levels.windows(2).map(|pair| pair[1] - pair[0]);
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "levels are counts or bytes; a fall counts as 0"
-    )]
-    let steps = steps.map(|step| step.round() as u64);
+    // Levels are counts or bytes. A fall counts as 0.
+    let steps = steps.map(|step| to_u64(step.round()));
     to_f64(steps.fold(0, divisor))
 }
 

@@ -10,7 +10,7 @@
 //! Only a gain that is not due to chance counts. Objects that come and go do so at random, and a
 //! sampled object stands for several.
 
-use super::curve::{Line, STRAIGHT};
+use super::curve::{Line, STRAIGHT, number};
 use super::{Growth, Quantity, Unit, to_f64};
 use crate::ages::Stays;
 use crate::words::words;
@@ -445,10 +445,6 @@ fn fluctuates(levels: &[f64]) -> bool {
     let rises: f64 = steps(levels).map(|step| step.max(0.0)).sum();
     let falls: f64 = steps(levels).map(|step| -step.min(0.0)).sum();
     falls > FALLS * rises
-}
-
-fn number(of_dumps: usize) -> f64 {
-    to_f64(of_dumps as u64)
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ use crate::baseline::{AllowanceSubject, Baseline, StackPattern};
 use crate::dump::SampleInterval;
 use crate::fold::{is_harness, may_be_one};
 use crate::growth::Growth;
-use crate::{FoldedStack, Rate, Series};
+use crate::{FoldedStack, Rate, Series, to_f64};
 
 /// Frames from the leaf that must be equal for a stack to count as moved, whatever calls them.
 const MOVED_FRAMES: usize = 3;
@@ -279,8 +279,7 @@ impl Measure {
     fn is_same(&self, agreed: &Agreed<'_>, threshold: u64) -> bool {
         let half = Growth::cut(Rate::default(), threshold);
         let (most, rate) = (agreed.carried_at(self.interval), agreed.rate());
-        #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
-        let rounded = ROUNDED * agreed.0.len() as f64;
+        let rounded = ROUNDED * to_f64(agreed.0.len() as u64);
         let share = |agreed: f64, most: f64| if most > 0.0 { agreed / most } else { 1.0 };
         let objects = rate.objects * share(rate.objects, most.objects);
         let bytes = rate.bytes * share(rate.bytes, most.bytes).min(0.5_f64.sqrt().sqrt());

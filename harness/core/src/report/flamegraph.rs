@@ -12,7 +12,7 @@ use super::Report;
 use super::units::{bytes, count, give_or_take, signed_bytes};
 pub use crate::flamegraph::{FlamegraphError, Theme};
 use crate::flamegraph::{Picture, Tower, draw, names, nothing, shown};
-use crate::{Rate, to_f64};
+use crate::{Rate, to_f64, to_u64};
 use plimsoll_text::escape::cut_middle;
 
 const WIDTH: usize = 1200;
@@ -136,10 +136,7 @@ fn stacks(report: &Report, per: u64, most_frames: usize) -> Vec<(Tower, Vec<Stri
                 true => Tower::Grew,
                 false => Tower::Shrank,
             };
-            let bytes = (rate.abs() * to_f64(per)).round().min(MAX_BYTES);
-            #[expect(clippy::cast_possible_truncation, reason = "cut to the range above")]
-            #[expect(clippy::cast_sign_loss, reason = "an absolute value")]
-            let bytes = bytes as u64;
+            let bytes = to_u64((rate.abs() * to_f64(per)).round().min(MAX_BYTES));
             (bytes > 0).then(|| (tower, names(growth.stack.frames(), most_frames), bytes))
         })
         .collect();

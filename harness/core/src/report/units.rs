@@ -4,7 +4,7 @@
 
 use super::{Rarest, Visible};
 use crate::Per;
-use crate::rate::to_f64;
+use crate::rate::{to_f64, to_u64};
 
 /// What stands for a number that is none.
 const UNKNOWN: &str = "unknown";
@@ -160,15 +160,9 @@ fn iterations(value: f64, per: &Per) -> Option<String> {
     if !(1.0..1e18).contains(&value) {
         return None;
     }
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "the range was checked above"
-    )]
-    #[expect(clippy::cast_sign_loss, reason = "the range was checked above")]
-    let whole = value as u64;
-    Some(match whole {
+    Some(match to_u64(value) {
         1 => per.one().to_owned(),
-        _ => per.count(whole),
+        whole => per.count(whole),
     })
 }
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::to_u64;
+
 /// The largest sample interval. jemalloc has larger ones, which are of no use.
 pub const MAX_SAMPLE_INTERVAL: u64 = 1 << 30;
 
@@ -79,12 +81,7 @@ pub(super) fn size(text: &str) -> Option<u64> {
         "GB" => 1e9,
         _ => return None,
     };
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "positive and finite, and a float saturates"
-    )]
-    let bytes = (number * unit) as u64;
+    let bytes = to_u64(number * unit);
     (bytes > 0).then_some(bytes)
 }
 

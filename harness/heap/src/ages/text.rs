@@ -2,6 +2,7 @@
 
 use plimsoll_core::ages::{Birth, Fate};
 use plimsoll_core::report::units::{bytes, count, duration, plural};
+use plimsoll_core::to_u64;
 use plimsoll_text::escape;
 
 use super::{Ages, Stack, rate};
@@ -118,10 +119,7 @@ impl Stack {
     /// Returns what is alive, and the rate of a leak.
     pub(super) fn amount(&self) -> String {
         let live = self.alive.alive;
-        #[expect(clippy::cast_possible_truncation, reason = "for people")]
-        #[expect(clippy::cast_sign_loss, reason = "not below zero")]
-        let objects = live.objects.round() as u64;
-        let objects = plural(objects, "object", "objects");
+        let objects = plural(to_u64(live.objects.round()), "object", "objects");
         let alive = format!("{}, {objects}", bytes(live.bytes));
         match (self.judged.fate, self.judged.wait) {
             (Fate::Leaks, _) => rate(&self.judged),

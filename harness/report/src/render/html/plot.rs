@@ -11,7 +11,7 @@ use plimsoll_core::growth::Unit;
 use plimsoll_core::report::units::{count, size};
 use plimsoll_core::report::view::each_stack_once;
 use plimsoll_core::report::{Compared, Finding, Report, Subject};
-use plimsoll_core::{Per, Resource, to_f64};
+use plimsoll_core::{Per, Resource, to_f64, to_u64};
 
 use crate::render::capital;
 
@@ -127,7 +127,7 @@ impl Grown {
                 name: "allowed",
                 values: iterations
                     .iter()
-                    .map(|at| level.saturating_add(whole(gained(at))))
+                    .map(|at| level.saturating_add(to_u64(gained(at))))
                     .collect(),
             }
         });
@@ -147,15 +147,6 @@ fn sum(report: &Report, findings: &[&Finding], unit: Unit) -> Vec<u64> {
         }
     }
     sum
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a place in a plot"
-)]
-fn whole(value: f64) -> u64 {
-    value as u64
 }
 
 fn say(value: u64, unit: Unit) -> String {
