@@ -246,22 +246,19 @@ impl Blame {
             if function(&one) != function(&other) {
                 return None;
             }
-            if one.origin != other.origin {
-                one.origin = None;
-            }
-            if one.caller != other.caller {
-                one.caller = None;
-            }
-            if one.called != other.called {
-                one.called = None;
-            }
-            if one.by != other.by {
-                one.by = None;
-            }
             if one.thread_of != other.thread_of {
-                (one.thread_of, one.needed_by) = (None, None);
+                one.needed_by = None;
             }
-            Some(one)
+            Some(Blame {
+                origin: one.origin.filter(|own| other.origin.as_ref() == Some(own)),
+                caller: one.caller.filter(|own| other.caller.as_ref() == Some(own)),
+                called: one.called.filter(|own| other.called.as_ref() == Some(own)),
+                by: one.by.filter(|own| other.by.as_ref() == Some(own)),
+                thread_of: one
+                    .thread_of
+                    .filter(|own| other.thread_of.as_ref() == Some(own)),
+                ..one
+            })
         })?
     }
 }

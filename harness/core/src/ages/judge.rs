@@ -193,15 +193,8 @@ impl Judgement {
                 let seconds = middle(last) - middle(first);
                 let deviation = (variance(first) + variance(last)).sqrt();
                 let error = |rate: f64, error: f64| (seconds * error).hypot(deviation * rate);
-                let kept = Rate {
-                    objects: seconds * self.rate.objects,
-                    bytes: seconds * self.rate.bytes,
-                };
-                let error = Rate {
-                    objects: error(self.rate.objects, self.error.objects),
-                    bytes: error(self.rate.bytes, self.error.bytes),
-                };
-                Some(Stays::Evenly(kept, error))
+                let kept = self.rate.map(|rate| seconds * rate);
+                Some(Stays::Evenly(kept, self.rate.zip(self.error, error)))
             }
             Fate::InUse | Fate::ThinsOut if first.end() <= ENDS[OLDEST] * last.start() => {
                 Some(Stays::Young)

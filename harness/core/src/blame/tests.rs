@@ -1,57 +1,32 @@
 use super::*;
 use crate::Lacks;
 
-const LOCK: &str = r#"
-version = 4
+const LOCK: &[&str] = &[
+    "jobs 0.1.0: hyper-util, minijinja, regex 1.11.0, rusqlite, tokio",
+    "hyper-util 0.1.21: want",
+    "libsqlite3-sys 0.30.1",
+    "minijinja 1.0.8",
+    "regex 1.11.0: regex-automata",
+    "regex-automata 0.4.9",
+    "rusqlite 0.32.1: libsqlite3-sys",
+    "tokio 1.54.1",
+    "want 0.3.1",
+];
 
-[[package]]
-name = "jobs"
-version = "0.1.0"
-dependencies = ["hyper-util", "minijinja", "regex 1.11.0", "rusqlite", "tokio"]
-
-[[package]]
-name = "hyper-util"
-version = "0.1.21"
-source = "registry+https://example.org/index"
-dependencies = ["want"]
-
-[[package]]
-name = "libsqlite3-sys"
-version = "0.30.1"
-source = "registry+https://example.org/index"
-
-[[package]]
-name = "minijinja"
-version = "1.0.8"
-source = "git+https://example.org/minijinja#0123456"
-
-[[package]]
-name = "regex"
-version = "1.11.0"
-source = "registry+https://example.org/index"
-dependencies = ["regex-automata"]
-
-[[package]]
-name = "regex-automata"
-version = "0.4.9"
-source = "registry+https://example.org/index"
-
-[[package]]
-name = "rusqlite"
-version = "0.32.1"
-source = "registry+https://example.org/index"
-dependencies = ["libsqlite3-sys"]
-
-[[package]]
-name = "tokio"
-version = "1.54.1"
-source = "registry+https://example.org/index"
-
-[[package]]
-name = "want"
-version = "0.3.1"
-source = "registry+https://example.org/index"
-"#;
+/// Reads a `Cargo.lock` of packages with their versions and what they need. The first is the
+/// reader's own.
+fn packages(lines: &[&str]) -> Packages {
+    let mut lock = String::new();
+    for (number, line) in lines.iter().enumerate() {
+        let (package, needs) = line.split_once(": ").unwrap_or((line, ""));
+        let (name, version) = package.split_once(' ').unwrap();
+        let needs: Vec<&str> = needs.split(", ").filter(|one| !one.is_empty()).collect();
+        lock += &format!("[[package]]\nname = {name:?}\nversion = {version:?}\n");
+        lock += if number == 0 { "" } else { "source = \"r\"\n" };
+        lock += &format!("dependencies = {needs:?}\n");
+    }
+    Packages::of_lockfile(&lock)
+}
 
 /// Reads frames, leaf first: a name, and maybe `@` and a file with a line.
 fn frames(lines: &str) -> Vec<Frame> {
@@ -129,7 +104,7 @@ fn said(blame: &Blame) -> String {
 
 #[test]
 fn places() {
-    let packages = Packages::of_lockfile(LOCK).with_own("leaks");
+    let packages = packages(LOCK).with_own("leaks");
     for (lines, expected) in [
         // The reader's own code allocates.
         (
@@ -416,43 +391,39 @@ fn without_a_lockfile_paths_decide() {
 /// Which dependency needs a crate is said only if there is no doubt.
 #[test]
 fn who_needs_the_crate_of_a_thread() {
-    let package = |name: &str, version: &str, source: &str, needs: &str| {
-        format!(
-            "[[package]]\nname = {name:?}\nversion = {version:?}\n{source}dependencies = [{needs}]\n"
-        )
-    };
-    let theirs = "source = \"r\"\n";
-    let needed = |own: &str, others: &[String], file: &str| {
-        let lock = package("jobs", "0.1.0", "", own) + &others.concat();
+    let needed = |own: &str, others: &[&str], file: &str| {
+        let own = format!("jobs 0.1.0: {own}");
+        let all: Vec<&str> = [own.as_str()].iter().chain(others).copied().collect();
         let lines = format!("want::new{file}\n^ thread");
-        let blame = of(&lines, &Packages::of_lockfile(&lock)).unwrap();
+        let blame = of(&lines, &packages(&all)).unwrap();
         assert_eq!(blame.thread_of.as_deref(), Some("want"));
         blame.needed_by
     };
     let one = [
-        package("hyper", "1.0.0", theirs, "\"want\""),
-        package("axum", "0.8.0", theirs, "\"hyper\""),
-        package("want", "0.3.1", theirs, ""),
-        package("plimsoll", "0.1.0", theirs, "\"want\""),
+        "hyper 1.0.0: want",
+        "axum 0.8.0: hyper",
+        "want 0.3.1",
+        "plimsoll 0.1.0: want",
     ];
-    assert_eq!(needed("\"hyper\"", &one, ""), Some("hyper".to_owned()));
-    assert_eq!(
-        needed("\"axum\", \"plimsoll\"", &one, ""),
-        Some("axum".to_owned())
-    );
-    assert_eq!(needed("\"axum\", \"hyper\"", &one, ""), None);
-    assert_eq!(needed("\"axum\", \"want\"", &one, ""), None);
-    assert_eq!(needed("\"plimsoll\"", &one, ""), None);
+    for (own, expected) in [
+        ("hyper", Some("hyper")),
+        ("axum, plimsoll", Some("axum")),
+        ("axum, hyper", None),
+        ("axum, want", None),
+        ("plimsoll", None),
+    ] {
+        assert_eq!(needed(own, &one, "").as_deref(), expected, "{own}");
+    }
     let two = [
-        package("hyper", "1.0.0", theirs, "\"want 0.3.1\""),
-        package("redis", "1.0.0", theirs, "\"want 0.2.0\""),
-        package("want", "0.3.1", theirs, ""),
-        package("want", "0.2.0", theirs, ""),
+        "hyper 1.0.0: want 0.3.1",
+        "redis 1.0.0: want 0.2.0",
+        "want 0.3.1",
+        "want 0.2.0",
     ];
-    let both = "\"hyper\", \"redis\"";
+    let both = "hyper, redis";
     assert_eq!(needed(both, &two, ""), None);
     let found = needed(both, &two, " @ want-0.2.0/src/lib.rs:1");
-    assert_eq!(found, Some("redis".to_owned()));
+    assert_eq!(found.as_deref(), Some("redis"));
 }
 
 /// A folder of the workspace may have a version in its name, and an old release of a package
@@ -470,7 +441,7 @@ fn a_versioned_folder_is_the_readers_if_no_registry_has_the_package() {
 
 #[test]
 fn stacks_of_one_site_share_what_is_equal() {
-    let packages = Packages::of_lockfile(LOCK);
+    let packages = packages(LOCK);
     let blame = |lines: &str| of(lines, &packages).unwrap();
     let spawn = "tokio::task::spawn::spawn @ tokio-1.54.1/src/task/spawn.rs:1\n";
     let one = blame(&format!("{spawn}jobs::start @ src/jobs.rs:41"));
