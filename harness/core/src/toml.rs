@@ -3,7 +3,7 @@
 
 use toml_edit::{Item, Value};
 
-use plimsoll_text::escape::is_hidden;
+use plimsoll_text::escape::{self, is_hidden};
 
 /// Returns the line of an offset, counted from 1.
 pub(crate) fn line_at(text: &[u8], offset: usize) -> usize {
@@ -57,26 +57,7 @@ fn is_literal(text: &str) -> bool {
 /// Quotes text of a file for a message: without control or invisible characters, and cut to
 /// length.
 pub(crate) fn quoted(text: &str) -> String {
-    const LONGEST: usize = 60;
-    let shown: String = text
-        .chars()
-        .take(LONGEST)
-        .flat_map(|char| {
-            // Characters that are visible and keep the reading order are not escaped.
-            let escaped = if char.is_alphanumeric() || char == ' ' || char.is_ascii_punctuation() {
-                None
-            } else {
-                Some(char.escape_default())
-            };
-            let plain = escaped.is_none().then_some(char);
-            plain.into_iter().chain(escaped.into_iter().flatten())
-        })
-        .collect();
-    if text.chars().nth(LONGEST).is_some() {
-        format!("{shown}…")
-    } else {
-        shown
-    }
+    escape::quoted(text, 60)
 }
 
 /// Returns the known key that is the fewest edits away, if there are few enough for a typing

@@ -145,6 +145,20 @@ pub fn cut_start(text: &str, room: usize) -> String {
     }
 }
 
+/// Quotes text for a message: at most so many characters, of which hidden ones are shown as
+/// escapes.
+pub fn quoted(text: &str, most: usize) -> String {
+    let mut out = String::new();
+    for (index, c) in text.chars().take(most + 1).enumerate() {
+        match c {
+            _ if index == most => out.push('…'),
+            c if is_hidden(c) => out.extend(c.escape_default()),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
 /// Returns the longest start of a text that takes at most `room` columns.
 pub fn start_of(text: &str, room: usize) -> &str {
     let mut taken = 0;

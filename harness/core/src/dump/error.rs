@@ -1,7 +1,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use plimsoll_text::escape::is_hidden;
+use plimsoll_text::escape::quoted;
 
 /// The most characters of a line that a message quotes.
 const QUOTED: usize = 60;
@@ -46,18 +46,7 @@ impl Found {
         // characters behind those that are shown.
         let beginning = &line[..line.len().min(4 * (QUOTED + 1))];
         let text = String::from_utf8_lossy(beginning);
-        let mut quoted = String::new();
-        for (index, char) in text.trim_ascii_start().chars().enumerate() {
-            match char {
-                _ if index == QUOTED => {
-                    quoted.push('…');
-                    break;
-                }
-                char if is_hidden(char) => quoted.extend(char.escape_default()),
-                char => quoted.push(char),
-            }
-        }
-        Found::Line(quoted)
+        Found::Line(quoted(text.trim_ascii_start(), QUOTED))
     }
 }
 

@@ -27,7 +27,7 @@ use std::io::{self, BufRead, BufReader, Read};
 
 use flate2::bufread::MultiGzDecoder;
 use plimsoll_core::dump::DumpError;
-use plimsoll_text::escape::is_hidden;
+use plimsoll_text::escape;
 
 pub use pprof::PprofError;
 
@@ -315,17 +315,7 @@ fn quoted(line: &[u8]) -> String {
     if text.is_empty() {
         return "an empty line".to_owned();
     }
-    let mut quoted = String::from("`");
-    for char in text.chars().take(MOST) {
-        match is_hidden(char) {
-            true => quoted.extend(char.escape_default()),
-            false => quoted.push(char),
-        }
-    }
-    if text.chars().nth(MOST).is_some() {
-        quoted.push('…');
-    }
-    quoted + "`"
+    format!("`{}`", escape::quoted(text, MOST))
 }
 
 /// Reads one line, without its line end, into `line`. Returns false at the end of the input.
