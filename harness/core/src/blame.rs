@@ -233,7 +233,7 @@ impl Blame {
     }
 
     /// Returns whether a frame of the stack is the one that is blamed as `blamed`.
-    pub fn is_frame(blamed: &Frame, frame: &Frame) -> bool {
+    pub(crate) fn is_frame(blamed: &Frame, frame: &Frame) -> bool {
         blamed == frame || source::is_renamed(blamed, frame)
     }
 

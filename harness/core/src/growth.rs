@@ -231,7 +231,7 @@ impl Growth {
     /// of a list, beside its elements. This holds if bytes rise in law [`Law::Stepped`]. It
     /// also holds if bytes rise and stray from a straight line by more than a hundredth of
     /// their rate, and objects do not.
-    pub fn has_bytes_in_steps(&self) -> bool {
+    pub(crate) fn has_bytes_in_steps(&self) -> bool {
         let strays = |quantity: &Quantity| match quantity.rate > 0.0 {
             true => quantity.error / quantity.rate,
             false => 0.0,

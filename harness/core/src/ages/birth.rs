@@ -57,7 +57,7 @@ impl Birth {
     }
 
     /// Returns the uptime at which the birth ends, in milliseconds. The last has no end.
-    pub fn end_ms(self) -> u64 {
+    pub(crate) fn end_ms(self) -> u64 {
         Birth::new(self.0 + 1).map_or(u64::MAX, Birth::start_ms)
     }
 

@@ -244,7 +244,7 @@ impl Baseline {
 
     /// Returns the place of the allowance that a stack falls under. An exact stack goes before
     /// a pattern.
-    pub fn allowance_of(&self, stack: &FoldedStack) -> Option<usize> {
+    pub(crate) fn allowance_of(&self, stack: &FoldedStack) -> Option<usize> {
         let matching = |exact: bool| {
             let mut subjects = self.allowances.iter().map(|allowance| &allowance.subject);
             subjects.position(|subject| match subject {

@@ -52,14 +52,14 @@ impl StackPattern {
     }
 
     /// Makes a pattern for every stack with these frames at its leaf, whatever calls them.
-    pub fn ending_in(leaf: &FoldedStack) -> Self {
+    pub(crate) fn ending_in(leaf: &FoldedStack) -> Self {
         let frames = leaf.frames().iter().cloned().map(PatternFrame::Frame);
         Self::new(std::iter::once(PatternFrame::Any).chain(frames))
     }
 
     /// Makes the pattern that [`StackPattern::shown`] shows like this: `...` is a run of
     /// frames.
-    pub fn from_shown(stack: &FoldedStack) -> Self {
+    pub(crate) fn from_shown(stack: &FoldedStack) -> Self {
         Self::new(stack.frames().iter().map(|name| match name.as_str() {
             PatternFrame::ANY => PatternFrame::Any,
             name => PatternFrame::Frame(name.to_owned()),

@@ -42,25 +42,18 @@ fn new_file(per: &Per) -> String {
 /// per something else, or if the result could not be read: a rate that is no number, a frame that a file cannot name, more
 /// than the limits allow.
 pub fn update(existing: Option<&str>, accepted: &Acceptance) -> Result<String, BaselineError> {
-    let new;
-    let text = match existing {
-        Some(text) => text,
-        None => {
-            let measured = accepted.measured.as_ref();
-            new = new_file(measured.map_or(&Per::Iteration, |measured| &measured.per));
-            &new
-        }
-    };
+    let measured = accepted.measured.as_ref();
+    let per = measured.map_or(&Per::Iteration, |measured| &measured.per);
+    let text = &existing.map_or_else(|| new_file(per), str::to_owned);
     let written = parse::read(text.as_bytes())?;
-    if let Some(measured) = &accepted.measured {
-        let existing = Baseline::parse(text.as_bytes())?;
-        existing.check_per(&measured.per)?;
+    if measured.is_some() {
+        Baseline::parse(text.as_bytes())?.check_per(per)?;
     }
     let mut document: DocumentMut = text
         .parse()
         .map_err(|err: toml_edit::TomlError| BaselineError::new(None, "not TOML", err.message()))?;
 
-    if let Some(measured) = &accepted.measured {
+    if let Some(measured) = measured {
         set_measured(&mut document, measured)?;
     }
     let mut at: SmallMap<AllowanceSubject, Vec<usize>> = SmallMap::default();

@@ -36,8 +36,6 @@ pub use normalize::normalize_frame;
 pub use qualify::unversioned;
 pub(crate) use qualify::{HARNESS, crate_of, package_of_file, version_of_file};
 
-use serde::Serialize;
-
 use crate::{Avma, FoldedStack, Frame, Lacks, SmallMap, SourceFrame, SymbolTable};
 use classify::Kind;
 
@@ -69,9 +67,7 @@ pub struct Trace {
 }
 
 /// What is at the root of a stack, as far as the names there tell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[cfg_attr(feature = "reports", derive(serde::Deserialize))]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
     /// The setup of a scenario's workload.
     Setup,

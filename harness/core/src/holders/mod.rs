@@ -75,7 +75,7 @@ pub enum Root {
 
 impl Root {
     /// Returns whether its words are in use for certain.
-    pub fn is_certain(self) -> bool {
+    pub(crate) fn is_certain(self) -> bool {
         matches!(self, Root::State | Root::Static(_) | Root::ThreadLocal(_))
     }
 }

@@ -244,26 +244,18 @@ impl Measured<'_> {
     /// Returns a rate as people and files have it: memory outside the allocator has bytes and no
     /// objects.
     fn shown(&self, rate: Rate) -> Rate {
-        match self.outside {
-            Some(_) => Rate {
-                objects: 0.0,
-                ..rate
-            },
-            None => rate,
-        }
+        let is_heap = self.outside.is_none();
+        let objects = if is_heap { rate.objects } else { 0.0 };
+        Rate { objects, ..rate }
     }
 
     /// The same of the levels.
     fn levels(&self) -> Vec<Tally> {
-        let levels = self.series.levels().iter();
-        let shown = levels.map(|level| match self.outside {
-            Some(_) => Tally {
-                objects: 0,
-                ..*level
-            },
-            None => *level,
-        });
-        shown.collect()
+        let mut levels = self.series.levels().to_vec();
+        if self.outside.is_some() {
+            levels.iter_mut().for_each(|level| level.objects = 0);
+        }
+        levels
     }
 }
 

@@ -142,7 +142,7 @@ impl Report {
 
     /// The same for the sum of several findings. Errors are independent, so their squares add
     /// up.
-    pub fn error_of_total(&self, findings: &[&Finding]) -> Option<Rate> {
+    pub(crate) fn error_of_total(&self, findings: &[&Finding]) -> Option<Rate> {
         let mut squares = Rate::default();
         for finding in each_stack_once(findings) {
             squares = squares + self.error_of(finding)?.map(|error| error * error);
@@ -157,7 +157,7 @@ impl Report {
 
     /// Returns the iterations that a sampled run needs for its threshold. `None` if the run
     /// reached them, is exact, or is of a server.
-    pub fn iterations_needed(&self) -> Option<u64> {
+    pub(crate) fn iterations_needed(&self) -> Option<u64> {
         let interval = self.interval().filter(|_| self.per.is_iteration())?;
         let needed = iterations_to_settle(Some(self.threshold.iterations), interval);
         let reached = self.rungs.last().map_or(0, |rung| rung.iterations);

@@ -131,7 +131,11 @@ pub fn visible(seen: Visible, per: &Per) -> Option<String> {
 ///   for each object:
 ///   `1 object per 100 iterations; a buffer that grows by 17 B per iteration`. If the run would
 ///   not have seen one at any rate: `1 object per 100 iterations; no buffer that grows`.
-pub fn visible_with_rarest(seen: Visible, rarest: Option<Rarest>, per: &Per) -> Option<String> {
+pub(crate) fn visible_with_rarest(
+    seen: Visible,
+    rarest: Option<Rarest>,
+    per: &Per,
+) -> Option<String> {
     let mut said = visible(seen, per)?;
     let of_objects = seen.objects.unwrap_or(0.0);
     match seen.bytes {

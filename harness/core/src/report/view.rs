@@ -34,7 +34,8 @@ pub use self::cause::{Cause, CauseKey};
 pub use self::command::{Step, measure_again};
 pub use self::held::Node;
 pub use self::memory::Resident;
-pub use self::output::{Excerpt, excerpt, shortened};
+pub use self::output::shortened;
+pub(crate) use self::output::{Excerpt, excerpt};
 pub use self::sum::{Amount, Sum, counted, is_one, total};
 use super::units::{bytes, count, objects, plural, size, visible_with_rarest};
 use super::{BASELINE, Check, CheckOutcome, Finding, LOAD, LadderEnd, Report, Standing, Subject};
@@ -367,7 +368,7 @@ impl Report {
     }
 
     /// Returns whether nothing was measured because the baseline cannot be used.
-    pub fn lacks_baseline(&self) -> bool {
+    pub(crate) fn lacks_baseline(&self) -> bool {
         let mut failed = self.checks(CheckOutcome::Failed);
         failed.any(|check| check.name == BASELINE)
     }

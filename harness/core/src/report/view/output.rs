@@ -9,7 +9,7 @@ const ENDS: usize = 5;
 
 /// A line of the output, or a run of lines that is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Excerpt<'a> {
+pub(crate) enum Excerpt<'a> {
     /// A line without its line feed.
     Line(&'a str),
     /// So many lines are left out here.
@@ -39,7 +39,7 @@ pub fn shortened(output: &str, most: usize) -> String {
 
 /// Returns at most `most` lines of an output, and where lines are left out. The message of a
 /// panic or an error and the frames below it say more than the end, which belongs to the runtime.
-pub fn excerpt(output: &str, most: usize) -> Vec<Excerpt<'_>> {
+pub(crate) fn excerpt(output: &str, most: usize) -> Vec<Excerpt<'_>> {
     let lines: Vec<&str> = output.trim_end().lines().collect();
     let n = lines.len();
     let most = most.max(2 * ENDS);
