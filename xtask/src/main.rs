@@ -1,7 +1,6 @@
 //! Chores of this repository: `cargo xtask …`.
 #![forbid(unsafe_code)]
 
-mod bisect_proof;
 mod gallery;
 mod openapi;
 #[path = "../../harness/core/tests/report/sample.rs"]
@@ -26,7 +25,6 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    BisectProof(bisect_proof::Args),
     Gallery(gallery::Args),
     Openapi(openapi::Args),
     Simulate(simulate::Args),
@@ -38,7 +36,6 @@ const USAGE: u8 = 2;
 
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
-        Command::BisectProof(args) => bisect_proof::run(&args),
         Command::Gallery(args) => gallery::run(&args),
         Command::Openapi(args) => openapi::run(&args),
         Command::Simulate(args) => simulate::run(&args),

@@ -10,7 +10,7 @@
     target_env = "gnu",
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
-mod any_history;
+mod a_history;
 #[cfg(all(
     target_os = "linux",
     target_env = "gnu",
