@@ -2,7 +2,6 @@
 #![forbid(unsafe_code)]
 
 mod gallery;
-mod openapi;
 #[path = "../../harness/core/tests/report/sample.rs"]
 #[cfg_attr(not(test), expect(dead_code, reason = "most of it is for tests"))]
 mod sample;
@@ -26,7 +25,6 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Gallery(gallery::Args),
-    Openapi(openapi::Args),
     Simulate(simulate::Args),
     Zoo(zoo::Args),
 }
@@ -37,7 +35,6 @@ const USAGE: u8 = 2;
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Gallery(args) => gallery::run(&args),
-        Command::Openapi(args) => openapi::run(&args),
         Command::Simulate(args) => simulate::run(&args),
         Command::Zoo(args) => zoo::run(&args),
     };

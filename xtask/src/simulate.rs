@@ -24,7 +24,6 @@ mod random;
 
 use std::io::Write;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use clap::Parser;
 use plimsoll_core::dump::SampleInterval;
@@ -45,15 +44,6 @@ pub(crate) struct Args {
     /// Other workloads than those of the tables.
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Only shapes with this in their name.
-    #[arg(long, default_value = "")]
-    only: String,
-    /// Only profiles that are sampled so; 1 is an exact one.
-    #[arg(long)]
-    interval: Option<u64>,
-    /// Threads; as many as there are cores, unless it is set.
-    #[arg(long)]
-    jobs: Option<usize>,
 }
 
 /// One row of results: a shape of workload, whether it is a growing one, and the sample
@@ -79,14 +69,12 @@ impl Cell {
     }
 }
 
-fn cells(args: &Args) -> Vec<Cell> {
+fn cells() -> Vec<Cell> {
     let healthy = SHAPES.iter().enumerate().map(|shape| (shape, false));
     let growing = GROWING.iter().enumerate().map(|shape| (shape, true));
     healthy
         .chain(growing)
-        .filter(|((_, (name, _)), _)| name.contains(&args.only))
         .flat_map(|shape| INTERVALS.map(|bytes| (shape, bytes)))
-        .filter(|(_, bytes)| args.interval.is_none_or(|only| *bytes == only))
         .filter_map(|(((shape, (name, _)), grows), bytes)| {
             Some(Cell {
                 name,
@@ -100,28 +88,20 @@ fn cells(args: &Args) -> Vec<Cell> {
 
 /// Simulates all workloads and prints the tables.
 pub(crate) fn run(args: &Args) -> anyhow::Result<bool> {
-    let cells = cells(args);
-    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-    let jobs = args.jobs.unwrap_or_else(cores);
-    let next = AtomicUsize::new(0);
-    let outcomes = Mutex::new(vec![Outcome::default(); cells.len()]);
+    let cells = cells();
+    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut outcomes = vec![Outcome::default(); cells.len()];
+    let queue = Mutex::new(cells.iter().zip(&mut outcomes));
     std::thread::scope(|scope| {
         for _ in 0..jobs {
             scope.spawn(|| {
-                loop {
-                    let cell = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(of) = cells.get(cell) else {
-                        return;
-                    };
-                    let outcome = of.outcome(args);
-                    if let Ok(mut outcomes) = outcomes.lock() {
-                        outcomes[cell] = outcome;
-                    }
+                let next = || queue.lock().ok()?.next();
+                while let Some((cell, outcome)) = next() {
+                    *outcome = cell.outcome(args);
                 }
             });
         }
     });
-    let outcomes = outcomes.into_inner().unwrap_or_default();
     let mut out = std::io::stdout().lock();
     let done = || cells.iter().zip(&outcomes);
     let healthy = done().filter(|(cell, _)| !cell.grows);
@@ -180,7 +160,7 @@ fn write_dumps(
         head.join(" | "),
         "|--:".repeat(head.len())
     )?;
-    for shape in shapes.iter().filter(|(name, ..)| name.contains(&args.only)) {
+    for shape in shapes {
         let cells = dumps::DUMPS.map(|dumps| {
             let [_, perhaps, yes] = dumps::simulate(*shape, dumps, args.runs, args.seed);
             let share = |count: u64| 100.0 * count as f64 / args.runs as f64;

@@ -23,30 +23,11 @@ pub(super) struct Built {
     pub(super) note: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Profile {
-    Debug,
-    Release,
-}
-
-impl Profile {
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            Profile::Debug => "debug",
-            Profile::Release => "release",
-        }
-    }
-}
-
 /// Builds the test. The error is the end of cargo's output.
-pub(super) fn build(
-    adapter: &Adapter,
-    target_dir: &Path,
-    profile: Profile,
-) -> Result<Built, String> {
+pub(super) fn build(adapter: &Adapter, target_dir: &Path) -> Result<Built, String> {
     let started = Instant::now();
     let mut note = None;
-    let mut messages = test_no_run(adapter, target_dir, profile);
+    let mut messages = test_no_run(adapter, target_dir);
     if let Err(said) = &messages
         && said.contains("failed to select a version")
     {
@@ -56,7 +37,7 @@ pub(super) fn build(
         match std::fs::remove_file(adapter.dir.join("Cargo.lock")) {
             Ok(()) => {
                 note = Some("its lock file was left out: ours does not go with it".to_owned());
-                messages = test_no_run(adapter, target_dir, profile);
+                messages = test_no_run(adapter, target_dir);
             }
             Err(err) => return Err(format!("Cargo.lock: {err}\n{said}")),
         }
@@ -75,19 +56,14 @@ pub(super) fn build(
     })
 }
 
-fn test_no_run(adapter: &Adapter, target_dir: &Path, profile: Profile) -> Result<Vec<u8>, String> {
-    let mut command = project::cargo();
-    command
-        .args(["test", "--no-run", "--test", TEST])
+fn test_no_run(adapter: &Adapter, target_dir: &Path) -> Result<Vec<u8>, String> {
+    let output = project::cargo()
+        .args(["test", "--no-run", "--release", "--test", TEST])
         .args(["--message-format", "json-render-diagnostics"])
         .current_dir(&adapter.dir)
         .env("CARGO_TARGET_DIR", target_dir)
         .env("CARGO_TERM_COLOR", "never")
-        .env("CARGO_TERM_PROGRESS_WHEN", "never");
-    if profile == Profile::Release {
-        command.arg("--release");
-    }
-    let output = command
+        .env("CARGO_TERM_PROGRESS_WHEN", "never")
         .output()
         .map_err(|err| format!("cargo did not start: {err}"))?;
     if !output.status.success() {

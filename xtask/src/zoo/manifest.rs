@@ -12,27 +12,34 @@
 //! Unknown keys are ignored: they are for people, and there will be more of them. The keys
 //! above are read strictly, so that a misspelt case does not count as a right one.
 
-use std::collections::BTreeSet;
-use std::ops::Range;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
-use anyhow::anyhow;
+use anyhow::{Context, ensure};
 use clap::ValueEnum;
 use plimsoll_core::judge::Verdict;
-use toml_edit::{Document, Item, Table, TableLike};
+use plimsoll_core::layout::valid_scenario_name;
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+struct Manifest {
+    case: Vec<Case>,
+}
 
 /// One case: a workload, and the versions of a crate to run it on.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub(super) struct Case {
     pub(super) id: String,
     /// The path in the zoo's folder.
     pub(super) dir: PathBuf,
     /// Text in a function of the place to blame.
     pub(super) culprit: Option<String>,
-    pub(super) variants: Vec<(Variant, Expected)>,
+    pub(super) variants: Vec<Variant>,
+    pub(super) expect: BTreeMap<Variant, Expected>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
 pub(super) enum Variant {
     Leaky,
     Fixed,
@@ -50,7 +57,8 @@ impl Variant {
 }
 
 /// The result that the manifest expects.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(super) enum Expected {
     Flag,
     Pass,
@@ -67,126 +75,50 @@ impl Expected {
 
 /// Parses every case, in the manifest's order.
 pub(super) fn parse(text: &str) -> anyhow::Result<Vec<Case>> {
-    let reader = Reader { text };
-    let document = Document::parse(text)
-        .map_err(|err| reader.error(err.span(), &err.message().trim().replace('\n', ", ")))?;
-    let Some(cases) = document.get("case").and_then(Item::as_array_of_tables) else {
-        return Err(reader.error(None, "expected a list of `[[case]]`, found none"));
-    };
+    let Manifest { case: cases } = toml::from_str(text)?;
+    ensure!(
+        !cases.is_empty(),
+        "expected a list of `[[case]]`, found none"
+    );
     let mut ids = BTreeSet::new();
-    let mut all = Vec::new();
-    for table in cases {
-        let case = reader.case(table)?;
-        if !ids.insert(case.id.clone()) {
-            let message = format!("two cases have the id `{}`", case.id);
-            return Err(reader.error(table.span(), &message));
-        }
-        all.push(case);
+    for case in &cases {
+        case.check()
+            .with_context(|| format!("case `{}`", case.id))?;
+        ensure!(ids.insert(&case.id), "two cases have the id `{}`", case.id);
     }
-    Ok(all)
+    Ok(cases)
 }
 
-struct Reader<'a> {
-    text: &'a str,
-}
-
-impl Reader<'_> {
-    fn case(&self, table: &Table) -> anyhow::Result<Case> {
-        let id = self.string(table, "id")?;
-        // The id becomes part of the name of a package and of a folder.
-        let legal = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
-        if id.is_empty() || id.len() > 80 || !id.bytes().all(legal) {
-            let message = format!("expected an id of 1 to 80 of `A-Z a-z 0-9 - _`, found `{id}`");
-            return Err(self.error(span(table, "id"), &message));
+impl Case {
+    fn check(&self) -> anyhow::Result<()> {
+        // The id becomes a scenario, and part of the name of a package and of a folder.
+        let is_legal = valid_scenario_name(&self.id) && !self.id.contains(['.', ':']);
+        ensure!(
+            is_legal,
+            "expected an id of `A-Z a-z 0-9 - _`, without a dash first"
+        );
+        let dir = self.dir.display();
+        ensure!(
+            inside(&self.dir),
+            "expected a folder in the zoo, found `{dir}`"
+        );
+        ensure!(!self.variants.is_empty(), "expected `variants`, found none");
+        let mut known = BTreeSet::new();
+        for variant in &self.variants {
+            let name = variant.as_str();
+            ensure!(known.insert(variant), "`{name}` stands there twice");
+            let expected = self.expect.get(variant);
+            let expected =
+                expected.with_context(|| format!("expected flag or pass for `{name}`"))?;
+            let has_culprit = self.culprit.as_ref().is_some_and(|text| !text.is_empty());
+            let is_whole = *expected == Expected::Pass || has_culprit;
+            ensure!(
+                is_whole,
+                "`{name}` is to be flagged: expected a `culprit`, found none"
+            );
         }
-        let dir = PathBuf::from(self.string(table, "dir")?);
-        if !inside(&dir) {
-            let message = format!("expected a folder in the zoo, found `{}`", dir.display());
-            return Err(self.error(span(table, "dir"), &message));
-        }
-        let culprit = match table.get("culprit") {
-            None => None,
-            Some(_) => Some(self.string(table, "culprit")?).filter(|text| !text.is_empty()),
-        };
-        let variants = self.variants(table)?;
-        let mut expected = variants.iter().map(|(_, expected)| expected);
-        if expected.any(|one| *one == Expected::Flag) && culprit.is_none() {
-            let message = format!("`{id}` is to be flagged: expected a `culprit`, found none");
-            return Err(self.error(table.span(), &message));
-        }
-        Ok(Case {
-            id,
-            dir,
-            culprit,
-            variants,
-        })
+        Ok(())
     }
-
-    fn variants(&self, table: &Table) -> anyhow::Result<Vec<(Variant, Expected)>> {
-        let at = span(table, "variants").or(table.span());
-        let names = table.get("variants").and_then(Item::as_array);
-        let names = names.and_then(|names| names.iter().map(|name| name.as_str()).collect());
-        let names: Option<Vec<&str>> = names;
-        let Some(names) = names.filter(|names| !names.is_empty()) else {
-            return Err(self.error(at, "expected `variants`, a list of names"));
-        };
-        let Some(expect) = table.get("expect").and_then(Item::as_table_like) else {
-            return Err(self.error(table.span(), "expected `expect`, a table"));
-        };
-        let mut variants: Vec<(Variant, Expected)> = Vec::new();
-        for name in names {
-            let Ok(variant) = Variant::from_str(name, false) else {
-                let message = format!("expected leaky, fixed or innocent, found `{name}`");
-                return Err(self.error(at, &message));
-            };
-            if variants.iter().any(|(other, _)| *other == variant) {
-                return Err(self.error(at, &format!("`{name}` stands there twice")));
-            }
-            variants.push((variant, self.expected(table, expect, name)?));
-        }
-        Ok(variants)
-    }
-
-    fn expected(
-        &self,
-        table: &Table,
-        expect: &dyn TableLike,
-        variant: &str,
-    ) -> anyhow::Result<Expected> {
-        match expect.get(variant).and_then(Item::as_str) {
-            Some("flag") => Ok(Expected::Flag),
-            Some("pass") => Ok(Expected::Pass),
-            other => {
-                let found = other.map_or("none".to_owned(), |found| format!("`{found}`"));
-                let message = format!("expected flag or pass for `{variant}`, found {found}");
-                Err(self.error(span(table, "expect"), &message))
-            }
-        }
-    }
-
-    fn string(&self, table: &Table, key: &str) -> anyhow::Result<String> {
-        match table.get(key) {
-            Some(item) => item.as_str().map(str::to_owned).ok_or_else(|| {
-                let message = format!("`{key}`: expected text, found {}", item.type_name());
-                self.error(item.span(), &message)
-            }),
-            None => Err(self.error(table.span(), &format!("expected `{key}`, found none"))),
-        }
-    }
-
-    fn error(&self, span: Option<Range<usize>>, message: &str) -> anyhow::Error {
-        let before = self
-            .text
-            .as_bytes()
-            .iter()
-            .take(span.unwrap_or_default().start);
-        let line = 1 + before.filter(|byte| **byte == b'\n').count();
-        anyhow!("line {line}: {message}")
-    }
-}
-
-fn span(table: &Table, key: &str) -> Option<Range<usize>> {
-    table.get(key).and_then(Item::span)
 }
 
 fn inside(dir: &Path) -> bool {
@@ -197,31 +129,7 @@ fn inside(dir: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use insta::assert_snapshot;
-
     use super::*;
-
-    #[track_caller]
-    fn parsed(text: &str) -> String {
-        let case = |case: &Case| {
-            let variants: Vec<String> = case
-                .variants
-                .iter()
-                .map(|(variant, expected)| format!("{} {expected:?}", variant.as_str()))
-                .collect();
-            let culprit = case.culprit.as_deref().unwrap_or("nobody");
-            format!(
-                "{} in {}: {}; {culprit}",
-                case.id,
-                case.dir.display(),
-                variants.join(", ")
-            )
-        };
-        match parse(text) {
-            Ok(cases) => cases.iter().map(case).collect::<Vec<_>>().join("\n"),
-            Err(err) => format!("error: {err}"),
-        }
-    }
 
     const LEAK: &str = "\
 [[case]]
@@ -235,39 +143,69 @@ mood = [\"unknown\", { keys = \"pass\" }]
 
     #[test]
     fn cases_and_controls() {
-        let control = "\
-[[case]]
-id = \"ctl\"
-dir = \"controls/ctl\"
-variants = [\"innocent\"]
-expect = { innocent = \"pass\" }
-";
-        assert_snapshot!(parsed(&format!("version = 7\n{LEAK}{control}")), @r"
-        a-b in cases/a-b: leaky Flag, fixed Pass; a::b
-        ctl in controls/ctl: innocent Pass; nobody
-        ");
+        let control = "[[case]]\nid = \"ctl\"\ndir = \"controls/ctl\"\n\
+                       variants = [\"innocent\"]\nexpect = { innocent = \"pass\" }\n";
+        let cases = parse(&format!("version = 7\n{LEAK}{control}")).unwrap();
+        let leak = Case {
+            id: "a-b".to_owned(),
+            dir: "cases/a-b".into(),
+            culprit: Some("a::b".to_owned()),
+            variants: vec![Variant::Leaky, Variant::Fixed],
+            expect: [
+                (Variant::Leaky, Expected::Flag),
+                (Variant::Fixed, Expected::Pass),
+            ]
+            .into(),
+        };
+        assert_eq!(cases[0], leak);
+        assert_eq!((cases[1].id.as_str(), cases.len()), ("ctl", 2));
     }
 
     #[test]
     fn what_is_needed_is_read_strictly() {
-        assert_snapshot!(parsed(""), @"error: line 1: expected a list of `[[case]]`, found none");
-        assert_snapshot!(parsed("a = \n[[case]]\n"),
-            @"error: line 1: string values must be quoted, expected literal string");
-        assert_snapshot!(parsed(&LEAK.replace("a-b\"\ndir", "a/b\"\ndir")),
-            @"error: line 2: expected an id of 1 to 80 of `A-Z a-z 0-9 - _`, found `a/b`");
-        assert_snapshot!(parsed(&LEAK.replace("cases/a-b", "../a-b")),
-            @"error: line 3: expected a folder in the zoo, found `../a-b`");
-        assert_snapshot!(parsed(&LEAK.replace("culprit", "suspect")),
-            @"error: line 1: `a-b` is to be flagged: expected a `culprit`, found none");
-        assert_snapshot!(parsed(&LEAK.replace("\"fixed\"", "\"fxed\"")),
-            @"error: line 5: expected leaky, fixed or innocent, found `fxed`");
-        assert_snapshot!(parsed(&LEAK.replace("\"flag\"", "\"fail\"")),
-            @"error: line 6: expected flag or pass for `leaky`, found `fail`");
-        assert_snapshot!(parsed(&LEAK.replace("fixed =", "innocent =")),
-            @"error: line 6: expected flag or pass for `fixed`, found none");
-        assert_snapshot!(parsed(&LEAK.replace("\"cases/a-b\"", "1")),
-            @"error: line 3: `dir`: expected text, found integer");
-        assert_snapshot!(parsed(&format!("{LEAK}{LEAK}")),
-            @"error: line 8: two cases have the id `a-b`");
+        for (this, that, expected) in [
+            (LEAK, "", "missing field `case`"),
+            (LEAK, "case = []\n", "expected a list of `[[case]]`"),
+            ("a-b\"\ndir", "a/b\"\ndir", "case `a/b`: expected an id of"),
+            ("a-b\"\ndir", "-b\"\ndir", "case `-b`: expected an id of"),
+            (
+                "cases/a-b",
+                "../a-b",
+                "expected a folder in the zoo, found `../a-b`",
+            ),
+            (
+                "culprit = \"a::b\"",
+                "suspect = 1",
+                "`leaky` is to be flagged: expected a `culprit`",
+            ),
+            ("a::b", "", "`leaky` is to be flagged: expected a `culprit`"),
+            ("\"fixed\"", "\"fxed\"", "line 5, column 22\n"),
+            ("\"fixed\"", "\"leaky\"", "`leaky` stands there twice"),
+            (
+                "[\"leaky\", \"fixed\"]",
+                "[]",
+                "expected `variants`, found none",
+            ),
+            (
+                "\"flag\"",
+                "\"fail\"",
+                "unknown variant `fail`, expected `flag` or `pass`",
+            ),
+            (
+                "fixed =",
+                "innocent =",
+                "case `a-b`: expected flag or pass for `fixed`",
+            ),
+            ("\"cases/a-b\"", "1", "line 3, column 7\n"),
+            (
+                "[[case]]",
+                &format!("{LEAK}[[case]]"),
+                "two cases have the id `a-b`",
+            ),
+        ] {
+            let found = parse(&LEAK.replace(this, that)).unwrap_err();
+            let found = format!("{found:#}");
+            assert!(found.contains(expected), "{this} {that}: {found}");
+        }
     }
 }

@@ -14,12 +14,12 @@ use super::run::Run;
 /// The number of causes that a failing test shows.
 const SHOWN_CAUSES: usize = 5;
 
-/// One variant of a case, after all of its runs.
+/// One variant of a case, after its run.
 #[derive(Clone, Debug)]
 pub(super) struct Outcome {
     pub(super) job: Job,
-    /// The runs, or cargo's errors if the build failed.
-    pub(super) runs: Result<Vec<Run>, String>,
+    /// The run, or cargo's errors if the build failed.
+    pub(super) run: Result<Run, String>,
     /// The time of the build.
     pub(super) build: Duration,
     /// A note for people.
@@ -39,53 +39,20 @@ pub(super) struct Blamed {
 impl Outcome {
     /// Returns why the outcome is not what the manifest expects; `None` if it is.
     pub(super) fn wrong(&self) -> Option<String> {
-        let runs = match &self.runs {
-            Ok(runs) => runs,
-            Err(_) => return Some("it does not build".to_owned()),
-        };
-        let wrong: Vec<String> = runs.iter().filter_map(|run| self.wrong_of(run)).collect();
-        match (wrong.first(), runs.len()) {
-            (None, 0) => Some("it was not run".to_owned()),
-            (None, _) => None,
-            (Some(first), 1) => Some(first.clone()),
-            (Some(first), all) => Some(format!("{} of {all} runs: {first}", wrong.len())),
-        }
-    }
-
-    /// Returns the first run that is wrong, or else the first run.
-    pub(super) fn telling(&self) -> Option<&Run> {
-        let runs = self.runs.as_deref().ok()?;
-        runs.iter()
-            .find(|run| self.wrong_of(run).is_some())
-            .or(runs.first())
-    }
-
-    fn wrong_of(&self, run: &Run) -> Option<String> {
         let Job { case, expected, .. } = &self.job;
-        let report = run.report.as_ref();
-        let is_unsure = report.is_ok_and(|report| report.verdict == Verdict::Inconclusive);
-        if self.job.may_be_unsure && is_unsure && !run.passed {
-            return None;
+        match &self.run {
+            Ok(run) => wrong(*expected, case.culprit.as_deref(), run),
+            Err(_) => Some("it does not build".to_owned()),
         }
-        wrong(*expected, case.culprit.as_deref(), run)
     }
 
     /// Returns the verdict, or the words in its place if there is none.
     pub(super) fn verdict(&self) -> &'static str {
-        match (&self.runs, self.telling()) {
-            (Err(_), _) => "not built",
-            (Ok(_), None) => "not run",
-            (Ok(_), Some(run)) => match &run.report {
-                Ok(report) => report.verdict.as_str(),
-                Err(_) => "no report",
-            },
+        match self.run.as_ref().map(|run| &run.report) {
+            Err(_) => "not built",
+            Ok(Ok(report)) => report.verdict.as_str(),
+            Ok(Err(_)) => "no report",
         }
-    }
-
-    /// Returns the time of the longest run.
-    pub(super) fn took(&self) -> Duration {
-        let runs = self.runs.as_deref().unwrap_or_default();
-        runs.iter().map(|run| run.took).max().unwrap_or_default()
     }
 }
 
@@ -203,7 +170,7 @@ pub(super) mod tests {
     pub(in super::super) fn outcome(
         expected: Expected,
         culprit: &str,
-        runs: Result<Vec<Run>, String>,
+        run: Result<Run, String>,
     ) -> Outcome {
         let variant = match expected {
             Expected::Flag => Variant::Leaky,
@@ -215,57 +182,41 @@ pub(super) mod tests {
                     id: "bytes-owned-to-vec".to_owned(),
                     dir: "cases/a".into(),
                     culprit: Some(culprit.to_owned()),
-                    variants: vec![(variant, expected)],
+                    variants: vec![variant],
+                    expect: [(variant, expected)].into(),
                 },
                 variant,
                 expected,
-                may_be_unsure: false,
             },
-            runs,
+            run,
             build: Duration::from_secs(5),
             note: None,
         }
     }
 
     #[track_caller]
-    fn wrong(expected: Expected, culprit: &str, runs: Vec<Run>) -> String {
-        outcome(expected, culprit, Ok(runs))
+    fn wrong(expected: Expected, culprit: &str, run: Run) -> String {
+        outcome(expected, culprit, Ok(run))
             .wrong()
             .unwrap_or_else(|| "right".to_owned())
     }
 
     #[test]
-    fn a_sampled_run_may_be_unsure_and_never_wrong() {
-        use Verdict::{Inconclusive, Regressed, Within};
-        let sampled = |expected, verdict| {
-            let mut outcome = outcome(expected, "c", Ok(vec![ran(verdict, &[&["c"]])]));
-            outcome.job.may_be_unsure = true;
-            outcome.wrong()
-        };
-        assert_eq!(sampled(Expected::Flag, Inconclusive), None);
-        assert_eq!(sampled(Expected::Pass, Inconclusive), None);
-        assert_eq!(sampled(Expected::Flag, Regressed), None);
-        assert!(sampled(Expected::Flag, Within).is_some());
-        assert!(sampled(Expected::Pass, Regressed).is_some());
-    }
-
-    #[test]
     fn the_verdict_has_to_be_the_expected_one() {
         use Verdict::{Improved, Inconclusive, Regressed, Within};
-        assert_eq!(wrong(Expected::Pass, "c", vec![ran(Within, &[])]), "right");
+        assert_eq!(wrong(Expected::Pass, "c", ran(Within, &[])), "right");
         for verdict in [Improved, Inconclusive, Regressed] {
-            let found = wrong(Expected::Pass, "c", vec![ran(verdict, &[])]);
+            let found = wrong(Expected::Pass, "c", ran(verdict, &[]));
             assert_eq!(found, format!("expected within, found {verdict}"));
         }
-        let unsure = wrong(Expected::Flag, "c", vec![ran(Inconclusive, &[&["c"]])]);
+        let unsure = wrong(Expected::Flag, "c", ran(Inconclusive, &[&["c"]]));
         assert_eq!(unsure, "expected regressed, found inconclusive");
     }
 
     #[test]
     fn the_place_to_blame_has_to_name_the_culprit() {
         let flagged = |culprit: &str, stacks: &[&[&str]]| {
-            let runs = vec![ran(Verdict::Regressed, stacks)];
-            wrong(Expected::Flag, culprit, runs)
+            wrong(Expected::Flag, culprit, ran(Verdict::Regressed, stacks))
         };
         let nowhere = "`x::leak` is in no place to blame that is shown";
         assert_eq!(flagged("x::leak", &[&["x::leaky::c", "d"]]), "right");
@@ -285,30 +236,25 @@ pub(super) mod tests {
         let note = "who holds the objects of 1 stack is not known: the second run had none";
         let mut run = ran(Verdict::Regressed, &[&["x::leak"]]);
         run.report.as_mut().unwrap().notes.push(note.to_owned());
-        assert_eq!(wrong(Expected::Flag, "x::leak", vec![run]), note);
+        assert_eq!(wrong(Expected::Flag, "x::leak", run), note);
     }
 
     #[test]
-    fn every_run_has_to_be_right() {
-        let good = ran(Verdict::Within, &[]);
-        let bad = ran(Verdict::Regressed, &[&["a"]]);
+    fn a_run_without_a_report_and_one_that_lies() {
+        let good = || ran(Verdict::Within, &[]);
         let silent = Run {
             report: Err("the test left no report".to_owned()),
-            ..good.clone()
+            ..good()
         };
         let lies = Run {
             passed: false,
-            ..good.clone()
+            ..good()
         };
-        let one_of_three = "1 of 3 runs: expected within, found regressed";
-        for (runs, expected) in [
-            (vec![good.clone(), good.clone()], "right"),
-            (vec![good.clone(), bad, good], one_of_three),
-            (vec![silent], "the test left no report"),
-            (vec![lies], "it is within, but the test failed"),
-            (vec![], "it was not run"),
+        for (run, expected) in [
+            (silent, "the test left no report"),
+            (lies, "it is within, but the test failed"),
         ] {
-            assert_eq!(wrong(Expected::Pass, "c", runs), expected);
+            assert_eq!(wrong(Expected::Pass, "c", run), expected);
         }
     }
 }

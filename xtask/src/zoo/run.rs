@@ -20,14 +20,6 @@ const GUARD: Duration = Duration::from_secs(180);
 /// The budget of a scenario that sets none.
 const DEFAULT_BUDGET: Duration = Duration::from_secs(10);
 
-/// Settings of a run in place of the harness's own.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Limits {
-    pub(super) budget: Option<Duration>,
-    /// The interval in bytes.
-    pub(super) sample_interval: Option<u64>,
-}
-
 /// The result of one run of a test.
 #[derive(Clone, Debug)]
 pub(super) struct Run {
@@ -40,15 +32,20 @@ pub(super) struct Run {
     pub(super) output: PathBuf,
 }
 
-/// Runs the one scenario of an adapter.
-pub(super) fn run(adapter: &Adapter, built: &Built, target_dir: &Path, limits: Limits) -> Run {
+/// Runs the one scenario of an adapter, with this budget in place of the harness's own.
+pub(super) fn run(
+    adapter: &Adapter,
+    built: &Built,
+    target_dir: &Path,
+    budget: Option<Duration>,
+) -> Run {
     let started = Instant::now();
     let output = adapter.dir.join(layout::OUTPUT);
     let reports = layout::reports_dir(target_dir);
     let dir = layout::scenario_dir(&reports, &adapter.package, TEST, &adapter.scenario);
     let ended = clear(&dir)
-        .and_then(|()| start(adapter, built, &output, limits))
-        .and_then(|child| wait(child, GUARD + 6 * limits.budget.unwrap_or(DEFAULT_BUDGET)));
+        .and_then(|()| start(adapter, built, &output, budget))
+        .and_then(|child| wait(child, GUARD + 6 * budget.unwrap_or(DEFAULT_BUDGET)));
     let took = started.elapsed();
     let (passed, report) = match ended {
         Ok(status) => (status.success(), read(&dir, status)),
@@ -70,7 +67,12 @@ fn clear(dir: &Path) -> io::Result<()> {
     }
 }
 
-fn start(adapter: &Adapter, built: &Built, output: &Path, limits: Limits) -> io::Result<Child> {
+fn start(
+    adapter: &Adapter,
+    built: &Built,
+    output: &Path,
+    budget: Option<Duration>,
+) -> io::Result<Child> {
     // Output goes to a file, because a grandchild that keeps a pipe open would make us hang.
     let out = File::create(output)?;
     let mut command = Command::new(&built.executable);
@@ -85,11 +87,8 @@ fn start(adapter: &Adapter, built: &Built, output: &Path, limits: Limits) -> io:
         .stdin(Stdio::null())
         .stderr(out.try_clone()?)
         .stdout(out);
-    if let Some(budget) = limits.budget {
+    if let Some(budget) = budget {
         command.env("PLIMSOLL_BUDGET", format!("{}ms", budget.as_millis()));
-    }
-    if let Some(interval) = limits.sample_interval {
-        command.env("PLIMSOLL_SAMPLE_INTERVAL", interval.to_string());
     }
     let known = env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
     let libraries = built.libraries.iter().cloned();
@@ -177,11 +176,8 @@ mod tests {
             took: Duration::ZERO,
             note: None,
         };
-        let limits = Limits {
-            budget: Some(Duration::from_secs(2)),
-            sample_interval: None,
-        };
-        (run(&adapter, &built, dir.path(), limits), dir)
+        let budget = Some(Duration::from_secs(2));
+        (run(&adapter, &built, dir.path(), budget), dir)
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The table for people, within 80 columns, and as JSON for programs.
+//! The table for people, within 80 columns.
 //!
 //! ```text
 //!       case                             variant  expected  verdict         time
@@ -9,9 +9,7 @@
 
 use plimsoll_core::report::text::{self, Style};
 use plimsoll_core::report::units::{plural, signed_bytes, signed_objects};
-use serde::Serialize;
 
-use super::build::Profile;
 use super::outcome::{Blamed, Outcome, blamed};
 
 const WIDTH: usize = 80;
@@ -24,19 +22,16 @@ pub(super) const HEAD: &str =
 /// Returns the row of one variant, with what it blames on the next line.
 pub(super) fn row(outcome: &Outcome) -> String {
     let mark = outcome.wrong().map_or("ok", |_| "WRONG");
-    let took = match &outcome.runs {
-        Ok(_) => outcome.took(),
-        Err(_) => outcome.build,
-    };
+    let run = outcome.run.as_ref().ok();
     let mut row = format!(
         "{mark:<5} {:<32} {:<8} {:<9} {:<12} {:>5.1} s\n",
         end(&outcome.job.case.id, 32),
         outcome.job.variant.as_str(),
         outcome.job.expected.verdict().as_str(),
         outcome.verdict(),
-        took.as_secs_f64(),
+        run.map_or(outcome.build, |run| run.took).as_secs_f64(),
     );
-    let report = outcome.telling().and_then(|run| run.report.as_ref().ok());
+    let report = run.and_then(|run| run.report.as_ref().ok());
     if let Some(blamed) = report.and_then(blamed) {
         row += &blame(&blamed);
     }
@@ -70,20 +65,21 @@ pub(super) fn details(outcomes: &[Outcome]) -> String {
         };
         let (id, variant) = (&outcome.job.case.id, outcome.job.variant.as_str());
         out += &format!("\nWRONG {id} {variant}: {why}\n");
-        match (&outcome.runs, outcome.telling()) {
-            (Err(said), _) => out += &indented(said),
-            (Ok(_), Some(run)) => {
-                out += &match &run.report {
-                    Ok(report) => indented(&text::render(report, &Style::plain())),
-                    Err(_) => {
-                        let said = std::fs::read(&run.output).unwrap_or_default();
-                        indented(&last_lines(&String::from_utf8_lossy(&said)))
-                    }
-                };
-                out += &format!("  output: {}\n", run.output.display());
+        let run = match &outcome.run {
+            Ok(run) => run,
+            Err(said) => {
+                out += &indented(said);
+                continue;
             }
-            (Ok(_), None) => {}
-        }
+        };
+        out += &match &run.report {
+            Ok(report) => indented(&text::render(report, &Style::plain())),
+            Err(_) => {
+                let said = std::fs::read(&run.output).unwrap_or_default();
+                indented(&last_lines(&String::from_utf8_lossy(&said)))
+            }
+        };
+        out += &format!("  output: {}\n", run.output.display());
     }
     out
 }
@@ -94,16 +90,14 @@ fn last_lines(text: &str) -> String {
 }
 
 /// Returns the last line: how many variants there are, and how many are wrong.
-pub(super) fn summary(outcomes: &[Outcome], profile: Profile, seconds: f64) -> String {
-    let n = outcomes.len() as u64;
+pub(super) fn summary(outcomes: &[Outcome], seconds: f64) -> String {
     let wrong = outcomes.iter().filter_map(Outcome::wrong);
     let right = match wrong.count() {
         0 => "all right".to_owned(),
         wrong => format!("{wrong} WRONG"),
     };
-    let variants = plural(n, "variant", "variants");
-    let profile = profile.as_str();
-    format!("\n{variants}, {right} ({profile}, {seconds:.0} s)\n")
+    let variants = plural(outcomes.len() as u64, "variant", "variants");
+    format!("\n{variants}, {right} (release, {seconds:.0} s)\n")
 }
 
 fn indented(text: &str) -> String {
@@ -132,98 +126,10 @@ fn start(text: &str, room: usize) -> String {
     format!("{}…", kept.collect::<String>())
 }
 
-#[derive(Debug, Serialize)]
-struct Document<'a> {
-    version: u32,
-    profile: &'static str,
-    rows: Vec<Row<'a>>,
-}
-
-#[derive(Debug, Serialize)]
-struct Row<'a> {
-    case: &'a str,
-    variant: &'static str,
-    expected: &'static str,
-    verdict: &'static str,
-    right: bool,
-    /// Why the row is not right.
-    why: Option<String>,
-    culprit: Option<&'a str>,
-    note: Option<&'a str>,
-    build_seconds: f64,
-    build_error: Option<&'a str>,
-    runs: Vec<OneRun<'a>>,
-}
-
-#[derive(Debug, Serialize)]
-struct OneRun<'a> {
-    /// `None` without a report.
-    verdict: Option<&'static str>,
-    error: Option<&'a str>,
-    test_passed: bool,
-    seconds: f64,
-    iterations: Option<u64>,
-    bytes_per_iteration: Option<f64>,
-    objects_per_iteration: Option<f64>,
-    blamed: Option<String>,
-    /// The frames of the first finding, leaf first.
-    frames: Vec<&'a str>,
-}
-
-/// Returns everything as JSON, in the manifest's order.
-pub(super) fn json(outcomes: &[Outcome], profile: Profile) -> serde_json::Result<String> {
-    let rows = outcomes.iter().map(json_row).collect();
-    let document = Document {
-        version: 1,
-        profile: profile.as_str(),
-        rows,
-    };
-    Ok(serde_json::to_string_pretty(&document)? + "\n")
-}
-
-fn json_row(outcome: &Outcome) -> Row<'_> {
-    let why = outcome.wrong();
-    let runs = outcome.runs.as_deref().unwrap_or_default();
-    let runs = runs.iter().map(|run| {
-        let report = run.report.as_ref().ok();
-        let blamed = report.and_then(blamed);
-        let frames = report.and_then(|report| report.findings.first());
-        OneRun {
-            verdict: report.map(|report| report.verdict.as_str()),
-            error: run.report.as_ref().err().map(String::as_str),
-            test_passed: run.passed,
-            seconds: run.took.as_secs_f64(),
-            iterations: report
-                .and_then(|report| report.rungs.last())
-                .map(|rung| rung.iterations),
-            bytes_per_iteration: blamed.as_ref().map(|blamed| blamed.rate.bytes),
-            objects_per_iteration: blamed.as_ref().map(|blamed| blamed.rate.objects),
-            blamed: blamed.map(|blamed| blamed.what),
-            frames: frames
-                .map(|finding| finding.frames.iter().map(|f| f.function.as_str()).collect())
-                .unwrap_or_default(),
-        }
-    });
-    Row {
-        case: &outcome.job.case.id,
-        variant: outcome.job.variant.as_str(),
-        expected: outcome.job.expected.verdict().as_str(),
-        verdict: outcome.verdict(),
-        right: why.is_none(),
-        why,
-        culprit: outcome.job.case.culprit.as_deref(),
-        note: outcome.note.as_deref(),
-        build_seconds: outcome.build.as_secs_f64(),
-        build_error: outcome.runs.as_ref().err().map(String::as_str),
-        runs: runs.collect(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use insta::assert_snapshot;
     use plimsoll_core::judge::Verdict;
-    use serde_json::json;
 
     use super::super::manifest::Expected;
     use super::super::outcome::tests::{outcome, ran};
@@ -234,11 +140,11 @@ mod tests {
         let leaky = ran(Verdict::Regressed, stacks);
         let long = "tokio::runtime::io::registration_set::RegistrationSet::allocate::inner";
         let unsure = ran(Verdict::Inconclusive, &[&[long]]);
-        let mut noted = outcome(Expected::Flag, "c", Ok(vec![unsure]));
+        let mut noted = outcome(Expected::Flag, "c", Ok(unsure));
         noted.note = Some("its lock file was left out: ours does not go with it".to_owned());
         [
-            outcome(Expected::Flag, "from_owner", Ok(vec![leaky])),
-            outcome(Expected::Pass, "c", Ok(vec![ran(Verdict::Within, &[])])),
+            outcome(Expected::Flag, "from_owner", Ok(leaky)),
+            outcome(Expected::Pass, "c", Ok(ran(Verdict::Within, &[]))),
             outcome(Expected::Pass, "c", Err("error: no such crate".to_owned())),
             noted,
         ]
@@ -248,7 +154,7 @@ mod tests {
     fn rows_and_summary() {
         let zoo = zoo();
         let rows: String = zoo.iter().map(row).collect();
-        let text = format!("{HEAD}{rows}{}", summary(&zoo, Profile::Release, 61.4));
+        let text = format!("{HEAD}{rows}{}", summary(&zoo, 61.4));
         assert!(text.lines().all(|line| line.chars().count() <= WIDTH));
         assert_snapshot!(text, @r"
               case                             variant  expected  verdict         time
@@ -274,23 +180,5 @@ mod tests {
         let details = details(&zoo());
         assert!(!details.contains("from_owner"), "{details}");
         assert!(details.contains("WRONG bytes-owned-to-vec leaky: expected regressed"));
-    }
-
-    #[test]
-    fn for_programs() {
-        let text = json(&zoo(), Profile::Debug).unwrap();
-        let value: serde_json::Value = serde_json::from_str(&text).unwrap();
-        for (place, expected) in [
-            ("/version", json!(1)),
-            ("/rows/0/right", json!(true)),
-            ("/rows/0/runs/0/frames/0", json!("bytes::Bytes::from_owner")),
-            ("/rows/2/build_error", json!("error: no such crate")),
-            (
-                "/rows/3/why",
-                json!("expected regressed, found inconclusive"),
-            ),
-        ] {
-            assert_eq!(value.pointer(place), Some(&expected), "{place}");
-        }
     }
 }
