@@ -32,6 +32,18 @@ pub fn cargo() -> Command {
     command
 }
 
+/// Removes the variables that the `cargo` that started this program may have set for another
+/// package.
+pub fn without_package(command: &mut Command) -> &mut Command {
+    for (name, _) in env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(&name);
+        }
+    }
+    command
+}
+
 /// Runs `cargo metadata` with these arguments. Returns the metadata, or else cargo's error
 /// message.
 pub fn metadata(cargo: &mut Command, args: &[&OsStr]) -> anyhow::Result<Result<Metadata, String>> {

@@ -1,7 +1,6 @@
 //! Runs cargo: what it builds, for which benches, and with what in criterion's place.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::env;
 use std::ffi::OsString;
 use std::fs::{self, TryLockError};
 use std::io::Read;
@@ -329,13 +328,7 @@ impl<'a> Cargo<'a> {
         if let Some(folder) = &self.build.folder {
             command.current_dir(folder);
         }
-        // The `cargo` that started this program may have set these variables for another package.
-        for (name, _) in env::vars_os() {
-            let text = name.to_string_lossy();
-            if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
-                command.env_remove(&name);
-            }
-        }
+        project::without_package(&mut command);
         command
     }
 

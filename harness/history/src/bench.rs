@@ -98,6 +98,27 @@ pub(crate) struct Bench {
     pub spent: Vec<Duration>,
 }
 
+impl Tested {
+    /// Returns whether the revision is bad, or `None` if that is not known.
+    pub(crate) fn is_bad(&self) -> Option<bool> {
+        Some(self.answer.as_ref().ok()?.is_bad)
+    }
+
+    /// Returns the answer as git has it.
+    pub(crate) fn word(&self) -> &'static str {
+        word(self.is_bad())
+    }
+}
+
+/// Returns git's word for a revision that is bad, or not, or of which that is not known.
+pub(crate) fn word(is_bad: Option<bool>) -> &'static str {
+    match is_bad {
+        Some(false) => "good",
+        Some(true) => "bad",
+        None => "skip",
+    }
+}
+
 impl Bench {
     /// Takes a revision up the ladder, or returns the report from the cache.
     pub(crate) fn climb(
@@ -237,23 +258,22 @@ impl Bench {
                 Err(why) => return Ok(tested(self, Err(why), None)),
             };
             let answer = question.answer(&Climb::of(&report));
-            let is_clear = match answer {
+            looks_good = answer.as_ref().is_some_and(|answer| !answer.is_bad);
+            let is_clear = |answer: &Answer| match answer.is_bad {
                 // A short climb does not show a growth that begins late, for example once a
                 // full cache drops entries. At this revision, the cache may be larger than at
                 // the ends.
-                Answer::Good(_) => !matches!(length, Length::To(_)),
+                false => !matches!(length, Length::To(_)),
                 // A cache that fills looks like this for a while.
-                Answer::Bad(_) | Answer::Moved(..) => index > 0 || enough.is_none(),
-                Answer::Unclear(_) => false,
+                true => index > 0 || enough.is_none(),
             };
-            if is_clear {
+            if let Some(answer) = answer.filter(is_clear) {
                 let tested = tested(self, Ok(answer), Some(report));
                 if !tested.cached {
                     self.spent.push(started.elapsed());
                 }
                 return Ok(tested);
             }
-            looks_good = matches!(answer, Answer::Good(_));
             last = Some(report);
         }
         let longer = match self.tools.watch {
@@ -289,11 +309,8 @@ impl Bench {
                     return Ok(enough);
                 };
                 let climb = Climb::of(&report);
-                let fits = match question.answer(&climb) {
-                    Answer::Good(_) => !is_bad,
-                    Answer::Bad(_) => is_bad,
-                    Answer::Moved(..) | Answer::Unclear(_) => false,
-                };
+                let answer = question.answer(&climb);
+                let fits = answer.is_some_and(|one| one.is_bad == is_bad && one.moved.is_none());
                 if !fits || !question.shows_in(&climb) {
                     return Ok(enough);
                 }

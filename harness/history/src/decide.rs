@@ -408,13 +408,11 @@ pub(crate) enum Change {
 
 /// The answer that a climb gives.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Answer {
-    Good(Gain),
-    Bad(Gain),
-    /// The same growth, on a stack that neither end has.
-    Moved(Gain, FoldedStack),
-    /// The rate is not clearly on one side.
-    Unclear(Gain),
+pub(crate) struct Answer {
+    pub is_bad: bool,
+    pub rate: Gain,
+    /// The stack that has this rate, if it is the same growth on a stack that neither end has.
+    pub moved: Option<FoldedStack>,
 }
 
 impl Question {
@@ -570,18 +568,18 @@ impl Question {
         stacks.any(|stack| climb.growing.contains(stack) || of_site(stack))
     }
 
-    /// Answers for any revision, after a climb of any length.
-    pub(crate) fn answer(&self, climb: &Climb) -> Answer {
+    /// Answers for any revision, after a climb of any length. Returns `None` if the rate is not
+    /// clearly on one side.
+    pub(crate) fn answer(&self, climb: &Climb) -> Option<Answer> {
         let (rate, error) = climb.rate_where(|stack| self.holds(stack));
-        let measured = climb.gain((rate, error));
-        match self.side(rate, error, climb) {
-            Some(true) => return Answer::Bad(measured),
-            None => return Answer::Unclear(measured),
-            Some(false) => {}
-        }
+        let answer = Answer {
+            is_bad: self.side(rate, error, climb)?,
+            rate: climb.gain((rate, error)),
+            moved: None,
+        };
         // Threads and open files cannot be renamed.
-        if is_resource(&self.stack) {
-            return Answer::Good(measured);
+        if answer.is_bad || is_resource(&self.stack) {
+            return Some(answer);
         }
         let unexplained = climb.rates.iter().filter(|(stack, _)| {
             !is_resource(stack) && !self.holds(stack) && !self.explained.contains(&short(stack))
@@ -593,15 +591,16 @@ impl Question {
             // has. Only if the growth is the same can it be recognised.
             if self.side(*gained, error, climb) != Some(false) {
                 if self.is_as_the_bad_end_gained(*gained) {
-                    return Answer::Moved(climb.gain((*gained, error)), stack.clone());
+                    return Some(Answer {
+                        is_bad: true,
+                        rate: climb.gain((*gained, error)),
+                        moved: Some(stack.clone()),
+                    });
                 }
                 unclear |= self.is_about_what_the_bad_end_gained(*gained);
             }
         }
-        match unclear {
-            true => Answer::Unclear(measured),
-            false => Answer::Good(measured),
-        }
+        (!unclear).then_some(answer)
     }
 
     /// Tells whether a rate is past the good rate. Returns `None` if that is not clear.

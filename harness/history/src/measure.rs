@@ -250,20 +250,12 @@ impl Tools {
     /// Lets a command run in a folder of the revision, and cargo in it build where all revisions
     /// are built.
     fn prepare(&self, command: &mut Command, dir: &Path) {
-        command
+        project::without_package(command)
             .current_dir(dir)
             .env("CARGO_TERM_COLOR", "never")
             .env("CARGO_TERM_PROGRESS_WHEN", "never")
             .env("CARGO_TARGET_DIR", &self.target_dir)
-            // The `cargo` that started this program may have set these variables for another
-            // package.
             .env_remove("CARGO_BUILD_TARGET_DIR");
-        for (name, _) in std::env::vars_os() {
-            let text = name.to_string_lossy();
-            if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
-                command.env_remove(&name);
-            }
-        }
     }
 
     /// Asks cargo about the project in a folder.

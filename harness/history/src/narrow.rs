@@ -8,14 +8,6 @@
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
-/// The answer of a candidate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Says {
-    AsFirst,
-    AsLast,
-    Nothing,
-}
-
 /// The next step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
@@ -79,12 +71,13 @@ impl Narrow {
         Next::Ask(unasked[unasked.len() / 2])
     }
 
-    /// Adds the answer of a candidate.
-    pub(crate) fn tell(&mut self, candidate: usize, says: Says) {
-        match says {
-            Says::AsFirst => self.low = self.low.max(candidate),
-            Says::AsLast => self.high = self.high.min(candidate),
-            Says::Nothing => {
+    /// Adds whether a candidate answers like the first, or else like the last; `None` if it gives
+    /// no answer.
+    pub(crate) fn tell(&mut self, candidate: usize, is_as_first: Option<bool>) {
+        match is_as_first {
+            Some(true) => self.low = self.low.max(candidate),
+            Some(false) => self.high = self.high.min(candidate),
+            None => {
                 self.silent.insert(candidate);
             }
         }
@@ -132,7 +125,7 @@ mod tests {
 
     /// Returns the result for these answers, and the candidates that were asked.
     #[track_caller]
-    fn narrowed(says: &[Says]) -> (Next, Vec<usize>) {
+    fn narrowed(says: &[Option<bool>]) -> (Next, Vec<usize>) {
         let mut narrow = Narrow::new(says.len());
         let mut asked = Vec::new();
         loop {
@@ -149,11 +142,11 @@ mod tests {
 
     /// Parses a row such as `f.x.l`: `f` answers like the first, `l` like the last, and
     /// anything else gives no answer.
-    fn row(text: &str) -> Vec<Says> {
+    fn row(text: &str) -> Vec<Option<bool>> {
         let says = |letter| match letter {
-            'f' => Says::AsFirst,
-            'l' => Says::AsLast,
-            _ => Says::Nothing,
+            'f' => Some(true),
+            'l' => Some(false),
+            _ => None,
         };
         text.chars().map(says).collect()
     }
@@ -202,7 +195,7 @@ mod tests {
     }
 
     /// Rows in which the answer changes once, with and without candidates that give no answer.
-    fn rows() -> impl Strategy<Value = Vec<Says>> {
+    fn rows() -> impl Strategy<Value = Vec<Option<bool>>> {
         let of = |count: usize| {
             let silent = proptest::collection::vec(proptest::bool::weighted(0.3), count);
             (1..count, silent, proptest::bool::ANY)
@@ -212,11 +205,11 @@ mod tests {
             .prop_map(|(change, silent, some_silent)| {
                 let count = silent.len();
                 let says = |(at, silent)| match at {
-                    0 => Says::AsFirst,
-                    _ if at + 1 == count => Says::AsLast,
-                    _ if silent && some_silent => Says::Nothing,
-                    _ if at < change => Says::AsFirst,
-                    _ => Says::AsLast,
+                    0 => Some(true),
+                    _ if at + 1 == count => Some(false),
+                    _ if silent && some_silent => None,
+                    _ if at < change => Some(true),
+                    _ => Some(false),
                 };
                 silent.into_iter().enumerate().map(says).collect()
             })
@@ -225,15 +218,15 @@ mod tests {
     proptest! {
         #[test]
         fn the_change_is_found_in_few_steps(says in rows()) {
-            let last_as_first = says.iter().rposition(|one| *one == Says::AsFirst).unwrap();
-            let first_as_last = says.iter().position(|one| *one == Says::AsLast).unwrap();
+            let last_as_first = says.iter().rposition(|one| *one == Some(true)).unwrap();
+            let first_as_last = says.iter().position(|one| *one == Some(false)).unwrap();
             let (next, asked) = narrowed(&says);
             let expected = match first_as_last - last_as_first {
                 1 => Next::Found(first_as_last),
                 _ => Next::OneOf(last_as_first + 1..=first_as_last),
             };
             prop_assert_eq!(next, expected);
-            let silent = asked.iter().filter(|at| says[**at] == Says::Nothing).count();
+            let silent = asked.iter().filter(|at| says[**at].is_none()).count();
             // ⌈log2 n⌉ questions for n places at which the answer may change.
             let places = says.len() - 1;
             let log2 = places.next_power_of_two().trailing_zeros() as usize;
@@ -242,19 +235,19 @@ mod tests {
 
         #[test]
         fn what_is_found_is_a_change(says in proptest::collection::vec(
-            prop_oneof![Just(Says::AsFirst), Just(Says::AsLast), Just(Says::Nothing)], 0..60
+            prop_oneof![Just(Some(true)), Just(Some(false)), Just(None)], 0..60
         )) {
-            let mut row = vec![Says::AsFirst];
+            let mut row = vec![Some(true)];
             row.extend(says);
-            row.push(Says::AsLast);
+            row.push(Some(false));
             let (before, after, between) = match narrowed(&row).0 {
                 Next::Found(at) => (at - 1, at, 0..0),
                 Next::OneOf(range) => (range.start() - 1, *range.end(), *range.start()..*range.end()),
                 Next::Ask(_) => unreachable!(),
             };
-            prop_assert_eq!(row[before], Says::AsFirst);
-            prop_assert_eq!(row[after], Says::AsLast);
-            prop_assert!(row[between].iter().all(|one| *one == Says::Nothing));
+            prop_assert_eq!(row[before], Some(true));
+            prop_assert_eq!(row[after], Some(false));
+            prop_assert!(row[between].iter().all(Option::is_none));
         }
     }
 }

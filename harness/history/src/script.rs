@@ -16,7 +16,7 @@ use anyhow::Context;
 
 use crate::args::BisectRunArgs;
 use crate::bench::{Bench, Length};
-use crate::decide::{Answer, Change, Climb, NoQuestion, Question};
+use crate::decide::{Change, Climb, NoQuestion, Question};
 use crate::measure::{self, Subject, Unusable, settled};
 use crate::revision::Revision;
 use crate::session::{STOPPED, Session};
@@ -131,20 +131,14 @@ fn decide(args: &BisectRunArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow:
     let name = revision.name();
     let is_end = here == ends.good || here == ends.bad;
     match &tested {
-        Ok(Answer::Good(rate) | Answer::Bad(rate) | Answer::Moved(rate, _)) => {
-            let is_bad = !matches!(&tested, Ok(Answer::Good(_)));
-            let is_last = is_bad == (change == Change::Brought);
+        Ok(answer) => {
+            let is_last = answer.is_bad == (change == Change::Brought);
             let term = &ends.terms[usize::from(is_last)];
-            out.print(&format!("{term:<4}  {name}  {}\n", show::rate(*rate)))?;
+            out.print(&format!("{term:<4}  {name}  {}\n", show::rate(answer.rate)))?;
             match is_last {
                 false => Ok(()),
                 true => Err(Refused::quiet(ExitStatus::Regressed)),
             }
-        }
-        Ok(Answer::Unclear(rate)) => {
-            let rate = show::rate(*rate);
-            out.print(&format!("skip  {name}  {rate}, not clear\n"))?;
-            Err(Refused::quiet(ExitStatus::Skip))
         }
         Err(why) if is_end => Err(unusable(&here, why)),
         Err(why) => {

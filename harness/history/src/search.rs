@@ -16,9 +16,9 @@ use std::time::{Duration, Instant};
 use plimsoll_core::report::Report;
 use plimsoll_core::report::units::plural;
 
-use crate::bench::{Bench, Tested};
+use crate::bench::{Bench, Tested, word};
 use crate::decide::{Answer, Change, Climb, NoQuestion, Question};
-use crate::narrow::{Narrow, Next, Says};
+use crate::narrow::{Narrow, Next};
 use crate::revision::Revision;
 use crate::session::Session;
 use crate::show;
@@ -138,7 +138,6 @@ impl Search<'_> {
     ) -> anyhow::Result<Found> {
         let paths = &self.session.paths;
         let first_parent = self.session.first_parent;
-        // git calls every commit good that answers like the earlier end.
         let (first, last) = self.ends();
         let (first, last) = (first.commit(), last.commit());
         let (bisection, mut step) =
@@ -158,13 +157,10 @@ impl Search<'_> {
             };
             bench.progress.note(&left_to_do(bench, left, steps));
             let revision = Revision::Commit(commit.clone());
-            let is_bad = self.is_bad(bench, revision, question, enough)?;
-            let answer = match is_bad.map(|is_bad| is_bad == self.is_fixed()) {
-                Some(true) => "good",
-                Some(false) => "bad",
-                None => "skip",
-            };
-            step = bisection.mark(&commit, answer)?;
+            let as_first = self.is_as_first(bench, revision, question, enough)?;
+            // git calls every commit good that answers like the earlier end.
+            let is_bad = as_first.map(|as_first| !as_first);
+            step = bisection.mark(&commit, word(is_bad))?;
         };
         self.log = bisection.log()?;
         Ok(found)
@@ -187,19 +183,13 @@ impl Search<'_> {
             let (left, steps) = (left.saturating_sub(1), steps.saturating_sub(1));
             bench.progress.note(&left_to_do(bench, left, steps));
             let revision = self.releases[at].clone();
-            let is_bad = self.is_bad(bench, revision, question, enough)?;
-            let says = match is_bad.map(|is_bad| is_bad == self.is_fixed()) {
-                None => Says::Nothing,
-                Some(true) => Says::AsFirst,
-                Some(false) => Says::AsLast,
-            };
-            narrow.tell(at, says);
+            narrow.tell(at, self.is_as_first(bench, revision, question, enough)?);
         }
     }
 
-    /// Measures a revision between the ends. Returns whether it is bad, or `None` if that is
-    /// not clear.
-    fn is_bad(
+    /// Measures a revision between the ends. Returns whether it answers like the earlier end, or
+    /// `None` if that is not known.
+    fn is_as_first(
         &mut self,
         bench: &mut Bench,
         revision: Revision,
@@ -212,27 +202,23 @@ impl Search<'_> {
         if let Some(report) = &tested.report {
             self.reports.insert(revision.clone(), report.clone());
         }
-        let is_bad = match &tested.answer {
-            Ok(Answer::Good(_)) => Some(false),
-            Ok(Answer::Bad(_) | Answer::Moved(..)) => Some(true),
-            Ok(Answer::Unclear(_)) | Err(_) => None,
-        };
+        let is_bad = tested.is_bad();
         self.tested.push((revision, tested));
-        Ok(is_bad)
+        Ok(is_bad.map(|is_bad| is_bad == self.is_fixed()))
     }
 
     fn line(&self, revision: &Revision, tested: &Tested) -> anyhow::Result<String> {
-        let name = revision.name();
-        let said = match &tested.answer {
-            Ok(Answer::Good(gain)) => format!("good  {name}  {}", show::rate(*gain)),
-            Ok(Answer::Bad(rate)) => format!("bad   {name}  {}", show::rate(*rate)),
-            Ok(Answer::Moved(rate, stack)) => {
-                let (rate, leaf) = (show::rate(*rate), show::leaf(stack));
-                format!("bad   {name}  {rate}, as {leaf}")
-            }
-            Ok(Answer::Unclear(rate)) => format!("skip  {name}  {}, not clear", show::rate(*rate)),
-            Err(why) => format!("skip  {name}  {why}"),
+        let (word, name) = (tested.word(), revision.name());
+        let mut said = match &tested.answer {
+            Ok(answer) => show::rate(answer.rate),
+            Err(why) => why.to_string(),
         };
+        if let Ok(Answer {
+            moved: Some(stack), ..
+        }) = &tested.answer
+        {
+            said += &format!(", as {}", show::leaf(stack));
+        }
         let cached = match tested.cached {
             true => " (measured before)",
             false => "",
@@ -243,7 +229,7 @@ impl Search<'_> {
             }
             Revision::Release { .. } => String::new(),
         };
-        Ok(format!("{said}{cached}{subject}"))
+        Ok(format!("{word:<4}  {name}  {said}{cached}{subject}"))
     }
 
     /// Returns the subject of a commit, or the name of a release.

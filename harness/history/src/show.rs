@@ -8,8 +8,9 @@ use plimsoll_core::report::view::collapse::{Collapse, Part, frames_of};
 use plimsoll_core::{FoldedStack, Per, to_u64};
 use serde_json::{Value, json};
 
+use crate::bench::Tested;
 use crate::decide::{Change, Gain, NoQuestion};
-use crate::measure::{Subject, Unusable};
+use crate::measure::Subject;
 use crate::revision::Revision;
 use plimsoll_desk::git::About;
 use plimsoll_desk::out::{safe, safe_line};
@@ -81,11 +82,7 @@ pub(crate) struct ShownRelease {
 pub(crate) struct ShownTest {
     pub revision: Revision,
     pub subject: String,
-    pub answer: &'static str,
-    pub unusable: Option<Unusable>,
-    pub rate: Option<Gain>,
-    pub iterations: Option<u64>,
-    pub cached: bool,
+    pub tested: Tested,
 }
 
 /// Formats a rate: `+32 B, 1.00 objects`, or if it was sampled,
@@ -233,7 +230,7 @@ impl Shown {
 
     fn skipped(&self) -> usize {
         let tests = self.tests.iter();
-        tests.filter(|test| test.answer == "skip").count()
+        tests.filter(|test| test.tested.answer.is_err()).count()
     }
 
     /// Returns the measured releases in ascending order. Commits stay in the order in which
@@ -271,10 +268,10 @@ fn optional(value: Option<Gain>) -> String {
 impl ShownTest {
     /// Formats the result of a revision on one line.
     fn said(&self) -> String {
-        match (&self.unusable, self.rate) {
-            (Some(why), _) => format!("{}, {why}", self.answer),
-            (None, Some(value)) => format!("{}, {}", self.answer, rate(value)),
-            (None, None) => self.answer.to_owned(),
+        let word = self.tested.word();
+        match &self.tested.answer {
+            Ok(answer) => format!("{word}, {}", rate(answer.rate)),
+            Err(why) => format!("{word}, {why}"),
         }
     }
 }
@@ -559,16 +556,22 @@ pub(crate) fn json(shown: &Shown) -> String {
         }
     };
     let tests = shown.tests.iter().map(|test| {
+        let tested = &test.tested;
+        let (answer, unusable) = (tested.answer.as_ref().ok(), tested.answer.as_ref().err());
+        let last = tested
+            .report
+            .as_ref()
+            .and_then(|report| report.rungs.last());
         json!({
             "commit": test.revision.commit().as_str(),
             "version": version(&test.revision),
             "subject": test.subject,
-            "answer": test.answer,
-            "kind": test.unusable.as_ref().map(|why| why.cause),
-            "reason": test.unusable.as_ref().map(|why| why.why.as_str()),
-            "rate": test.rate,
-            "iterations": test.iterations,
-            "cached": test.cached,
+            "answer": tested.word(),
+            "kind": unusable.map(|why| why.cause),
+            "reason": unusable.map(|why| why.why.as_str()),
+            "rate": answer.map(|answer| answer.rate),
+            "iterations": last.map(|rung| rung.iterations),
+            "cached": tested.cached,
         })
     });
     let value = json!({

@@ -144,6 +144,9 @@ impl Repository {
         command
             .current_dir(self.top())
             .env("CARGO", self.path("cargo"))
+            // It says nothing of its version, and is asked for it at each start. The real one would
+            // take half of the time that these tests take.
+            .env("RUSTC", self.path("cargo"))
             .env("TEMPLATES", self.path("templates"))
             .env("BUILDS", self.path("builds"))
             .env("HOME", self.outer())

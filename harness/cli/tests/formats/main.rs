@@ -98,13 +98,19 @@ fn alone(mut report: Report) -> Report {
     report
 }
 
-/// What is written of a project, twice the same.
+/// What is written of a project; twice the same, unless it is so long that it takes seconds.
 #[track_caller]
 fn written(project: &Project, format: &str, args: &[&str]) -> String {
     let all = [&["report", "--format", format], args].concat();
-    let [ran, again] = [(); 2].map(|()| project.plimsoll(&all));
+    let ran = project.plimsoll(&all);
     assert_eq!((ran.status, ran.stderr.as_str()), (Some(0), ""));
-    assert_eq!(ran.stdout, again.stdout, "not the same again");
+    if ran.stdout.len() < 100_000 {
+        assert_eq!(
+            ran.stdout,
+            project.plimsoll(&all).stdout,
+            "not the same again"
+        );
+    }
     ran.stdout
 }
 

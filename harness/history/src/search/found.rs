@@ -6,7 +6,7 @@ use plimsoll_core::{FoldedStack, Frame};
 
 use super::{Found, Search};
 use crate::bench::Bench;
-use crate::decide::{Answer, Climb, Gain, Question};
+use crate::decide::{Climb, Gain, Question};
 use crate::differences;
 use crate::revision::Revision;
 use crate::show::{Outcome, Shown, ShownCommit, ShownRelease, ShownTest};
@@ -19,23 +19,10 @@ impl Search<'_> {
         let rate_at = |revision: &Revision| self.rate_at(revision, question?);
         let mut tests = Vec::new();
         for (revision, tested) in &self.tested {
-            let (answer, rate) = match &tested.answer {
-                Ok(Answer::Good(rate)) => ("good", Some(*rate)),
-                Ok(Answer::Bad(rate) | Answer::Moved(rate, _)) => ("bad", Some(*rate)),
-                Ok(Answer::Unclear(rate)) => ("skip", Some(*rate)),
-                Err(_) => ("skip", None),
-            };
             tests.push(ShownTest {
                 revision: revision.clone(),
                 subject: self.subject_of(revision)?,
-                answer,
-                unusable: tested.answer.as_ref().err().cloned(),
-                rate,
-                iterations: tested
-                    .report
-                    .as_ref()
-                    .and_then(|report| Some(report.rungs.last()?.iterations)),
-                cached: tested.cached,
+                tested: tested.clone(),
             });
         }
         let good_rate = question.map(|question| question.good);
@@ -110,9 +97,9 @@ impl Search<'_> {
     /// Returns the rate and the stack of a revision at which the function had another name.
     fn moved(&self, revision: &Revision) -> Option<(Gain, &FoldedStack)> {
         let mut tested = self.tested.iter();
-        tested.find_map(|(one, tested)| match &tested.answer {
-            Ok(Answer::Moved(rate, stack)) if one == revision => Some((*rate, stack)),
-            _ => None,
+        tested.find_map(|(one, tested)| {
+            let answer = tested.answer.as_ref().ok().filter(|_| one == revision)?;
+            Some((answer.rate, answer.moved.as_ref()?))
         })
     }
 
