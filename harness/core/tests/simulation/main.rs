@@ -22,7 +22,7 @@ use plimsoll_core::growth::{GoesOn, Growth, Trend, Unit};
 use model::{GROWING, LEAKS, Profiled, SHAPES, Verdicts, simulate, simulate_growing};
 
 /// Runs of each shape where profiles are exact; where they are sampled, a third of them.
-const RUNS: u64 = 225;
+const RUNS: u64 = 90;
 
 /// Shapes of which at most 1 run in 100 may be inconclusive.
 const CONCLUSIVE: [&str; 1] = ["turnover, lives up to 1/64"];
