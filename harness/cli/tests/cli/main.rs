@@ -12,4 +12,6 @@ mod project;
 mod report;
 #[cfg(unix)]
 mod review;
+#[path = "../schema/mod.rs"]
+mod schema;
 mod shell;

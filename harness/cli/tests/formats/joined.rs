@@ -1,34 +1,30 @@
 //! `--format json` against its schema.
 
-use jsonschema::{Registry, ValidationError, Validator};
 use serde_json::{Value, json};
 
 use crate::project::{Project, RATE, regressed, within};
+use crate::schema::invalid;
 use crate::{hostile, one_of_each, written};
 
 const JOINED: &str = include_str!("../../../report/schema/joined-v1.schema.json");
 const REPORT: &str = include_str!("../../../core/schema/report-v2.schema.json");
 const REPORT_1: &str = include_str!("../../../core/schema/report-v1.schema.json");
 
-/// With each schema where it stands in the sources: one refers to the other.
-fn with_validator<T>(with: impl FnOnce(&Validator) -> T) -> T {
-    let parse = |text: &str| serde_json::from_str::<Value>(text).unwrap();
-    let registry = Registry::new()
-        .add("file:///core/schema/report-v2.schema.json", parse(REPORT))
-        .unwrap()
-        .add("file:///core/schema/report-v1.schema.json", parse(REPORT_1))
-        .unwrap();
-    let registry = registry.prepare().unwrap();
-    let schema = parse(JOINED);
-    let options = jsonschema::options()
-        .with_registry(&registry)
-        .with_base_uri("file:///report/schema/joined-v1.schema.json");
-    with(&options.build(&schema).unwrap())
+/// With each schema where it stands in the sources: one refers to the others.
+fn schema() -> Value {
+    let of = |id: &str, text: &str| {
+        let mut schema: Value = serde_json::from_str(text).unwrap();
+        schema["$id"] = format!("file:///{id}.schema.json").into();
+        schema
+    };
+    let mut joined = of("report/schema/joined-v1", JOINED);
+    joined["$defs"]["v1"] = of("core/schema/report-v1", REPORT_1);
+    joined["$defs"]["v2"] = of("core/schema/report-v2", REPORT);
+    joined
 }
 
 fn errors(value: &Value) -> Vec<String> {
-    let error = |error: ValidationError<'_>| format!("{}: {error}", error.instance_path());
-    with_validator(|validator| validator.iter_errors(value).map(error).collect())
+    invalid(&schema(), value)
 }
 
 /// What is written of a project, valid.

@@ -6,6 +6,8 @@ mod junit;
 #[path = "../project/mod.rs"]
 mod project;
 mod sarif;
+#[path = "../schema/mod.rs"]
+mod schema;
 
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::{CheckOutcome, Report, Standing, Subject};

@@ -6,6 +6,8 @@ mod hostile;
 mod inputs;
 mod jeprof;
 mod outputs;
+#[path = "../schema/mod.rs"]
+mod schema;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

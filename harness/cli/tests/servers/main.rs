@@ -14,6 +14,8 @@ mod fake;
 mod fetch;
 mod real;
 mod redis;
+#[path = "../schema/mod.rs"]
+mod schema;
 mod series;
 mod service;
 mod systems;
