@@ -43,57 +43,74 @@ struct System {
     headers: &'static str,
     /// The profile, where so many objects have leaked.
     body: fn(u64) -> Vec<u8>,
-    /// The answers where there is no profile.
-    refusals: &'static [(Profiler, Answer)],
+    /// The headers of text that it answers with in place of a profile.
+    text: &'static str,
     /// The answer at any other path.
     elsewhere: Answer,
     /// The port and path of the metrics, and a series of the counter, without its value.
     metrics: Option<(u16, &'static str, &'static str)>,
-    /// What plimsoll says of profilers that are not active.
-    said: &'static [(Profiler, i32, &'static [&'static str])],
+    /// A profiler that is not active in each line: which one, the status and the body that it
+    /// answers with, or `-` for a profile without objects; plimsoll's exit status, and all that it
+    /// says.
+    inactive: &'static str,
+}
+
+/// A line of [`System::inactive`].
+struct Row {
+    profiler: Profiler,
+    answer: Option<(&'static str, String)>,
+    status: i32,
+    said: Vec<&'static str>,
+}
+
+impl Row {
+    fn of(line: &'static str) -> Row {
+        let mut cells = line.split(" | ");
+        let mut cell = || cells.next().unwrap();
+        let profiler = match cell() {
+            "inactive" => Inactive,
+            "off" => Off,
+            "absent" => Absent,
+            other => panic!("no profiler is {other}"),
+        };
+        let answer = match cell() {
+            "-" => None,
+            status => Some((status, cell().replace("\\n", "\n"))),
+        };
+        let status = cell().parse().unwrap();
+        let said = cells.collect();
+        Row {
+            profiler,
+            answer,
+            status,
+            said,
+        }
+    }
 }
 
 const TEXT: &str = "content-type: text/plain; charset=utf-8\r\n";
+const JSON: &str = "content-type: application/json\r\n";
 const BYTES: &str = "content-type: application/octet-stream\r\n";
-/// poem's, of Databend.
-const POEM: Answer = ("404 Not Found", TEXT, "not found");
 const DATABEND: System = System {
     name: "databend",
     profile: ("GET", 8080, "/debug/mem/pprof/profile"),
     headers: "content-type: application/octet-stream\r\n\
               Content-Disposition: attachment; filename=\"/tmp/heap_dump_Xb1.prof\"\r\n",
     body: jemalloc,
-    refusals: &[
-        (
-            Off,
-            (
-                "500 Internal Server Error",
-                TEXT,
-                "UnknownException. Code: 1067, Text = opt.prof is not ON,\n    please start the \
-                 application with proper MALLOC env.\n    e.g.  MALLOC_CONF=prof:true .",
-            ),
-        ),
-        (Absent, POEM),
-    ],
-    elsewhere: POEM,
+    text: TEXT,
+    // poem's.
+    elsewhere: ("404 Not Found", TEXT, "not found"),
     metrics: Some((
         7070,
         "/metrics",
         "databend_query_start_total{handler=\"HTTPQuery\",kind=\"Query\",tenant=\"default\"}",
     )),
-    said: &[
-        (
-            Inactive,
-            0,
-            &["no live objects", "without prof_active:false"],
-        ),
-        (Off, 5, &["opt.prof is not ON", "MALLOC_CONF=prof:true"]),
-        (
-            Absent,
-            5,
-            &["404 Not Found: `not found`", "feature `memory-profiling`"],
-        ),
-    ],
+    inactive: "\
+inactive | - | 0 | no live objects | without prof_active:false
+off | 500 Internal Server Error | UnknownException. Code: 1067, Text = opt.prof is not ON,\\n    \
+    please start the application with proper MALLOC env.\\n    e.g.  MALLOC_CONF=prof:true . | \
+    5 | opt.prof is not ON | MALLOC_CONF=prof:true
+absent | 404 Not Found | not found | 5 | 404 Not Found: `not found` | feature `memory-profiling`",
 };
 
 /// In the order of the commands on the page.
@@ -113,24 +130,7 @@ const SYSTEMS: [System; 7] = [
         profile: ("POST", 4000, "/debug/prof/mem"),
         headers: BYTES,
         body: jemalloc,
-        refusals: &[
-            (
-                Off,
-                (
-                    "400 Bad Request",
-                    "content-type: application/json\r\n",
-                    "{\"error\":\"Memory profiling is not enabled\"}",
-                ),
-            ),
-            (
-                Absent,
-                (
-                    "501 Not Implemented",
-                    TEXT,
-                    "The 'mem-prof' feature is disabled",
-                ),
-            ),
-        ],
+        text: TEXT,
         elsewhere: ("404 Not Found", "", ""),
         metrics: Some((
             4000,
@@ -138,23 +138,12 @@ const SYSTEMS: [System; 7] = [
             "greptime_servers_http_requests_total{code=\"200\",db=\"greptime-public\",\
              method=\"POST\",path=\"/v1/sql\"}",
         )),
-        said: &[
-            (
-                Inactive,
-                0,
-                &["no live objects", "/debug/prof/mem/activate"],
-            ),
-            (
-                Off,
-                5,
-                &[
-                    "400 Bad Request",
-                    "Memory profiling is not enabled",
-                    "MALLOC_CONF",
-                ],
-            ),
-            (Absent, 5, &["501 Not Implemented", "feature `mem-prof`"]),
-        ],
+        inactive: "\
+inactive | - | 0 | no live objects | /debug/prof/mem/activate
+off | 400 Bad Request | {\"error\":\"Memory profiling is not enabled\"} | \
+    5 | 400 Bad Request | Memory profiling is not enabled | MALLOC_CONF
+absent | 501 Not Implemented | The 'mem-prof' feature is disabled | \
+    5 | 501 Not Implemented | feature `mem-prof`",
     },
     System {
         metrics: Some((
@@ -174,35 +163,15 @@ const SYSTEMS: [System; 7] = [
         profile: ("GET", 8040, "/pprof/heap"),
         headers: "Content-Type: text/html; charset=ISO-8859-1\r\n",
         body: jemalloc,
-        refusals: &[
-            (Off, ("200 OK", "", "dump jemalloc prof file failed")),
-            (
-                Absent,
-                (
-                    "200 OK",
-                    "",
-                    "Heap profiling is not available with address sanitizer builds.",
-                ),
-            ),
-        ],
+        text: "",
         elsewhere: ("404 Not Found", "", "Not Found"),
         metrics: Some((8040, "/metrics", "starrocks_be_query_scan_rows")),
-        said: &[
-            (
-                Inactive,
-                0,
-                &["no live objects", "HeapProf.getInstance().enable_prof()"],
-            ),
-            (
-                Off,
-                5,
-                &[
-                    "dump jemalloc prof file failed",
-                    "prof_active:true` in JEMALLOC_CONF",
-                ],
-            ),
-            (Absent, 5, &["not available with address sanitizer"]),
-        ],
+        inactive: "\
+inactive | - | 0 | no live objects | HeapProf.getInstance().enable_prof()
+off | 200 OK | dump jemalloc prof file failed | \
+    5 | dump jemalloc prof file failed | prof_active:true` in JEMALLOC_CONF
+absent | 200 OK | Heap profiling is not available with address sanitizer builds. | \
+    5 | not available with address sanitizer",
     },
     System {
         name: "tikv",
@@ -211,48 +180,20 @@ const SYSTEMS: [System; 7] = [
                   Content-Disposition: attachment; filename=\"profile\"\r\n\
                   content-type: application/octet-stream\r\n",
         body: jemalloc,
-        refusals: &[
-            (
-                Off,
-                (
-                    "500 Internal Server Error",
-                    "",
-                    "dump_prof: jemalloc error failed to dump the profile to \"/tmp/.tmpX\": \
-                     `name` or `mib` specifies an unknown/invalid value.",
-                ),
-            ),
-            (
-                Absent,
-                (
-                    "500 Internal Server Error",
-                    "",
-                    "dump_prof: mem-profiling was not enabled",
-                ),
-            ),
-        ],
+        text: "",
         elsewhere: ("404 Not Found", "", "path not found"),
         metrics: Some((
             20180,
             "/metrics",
             "tikv_grpc_msg_duration_seconds_count{priority=\"medium\",type=\"kv_get\"}",
         )),
-        said: &[
-            (
-                Inactive,
-                0,
-                &["no live objects", "memory.enable-heap-profiling"],
-            ),
-            (
-                Off,
-                5,
-                &["failed to dump the profile", "MALLOC_CONF=prof:true"],
-            ),
-            (
-                Absent,
-                5,
-                &["mem-profiling was not enabled", "feature `mem-profiling`"],
-            ),
-        ],
+        inactive: "\
+inactive | - | 0 | no live objects | memory.enable-heap-profiling
+off | 500 Internal Server Error | dump_prof: jemalloc error failed to dump the profile to \
+    \"/tmp/.tmpX\": `name` or `mib` specifies an unknown/invalid value. | \
+    5 | failed to dump the profile | MALLOC_CONF=prof:true
+absent | 500 Internal Server Error | dump_prof: mem-profiling was not enabled | \
+    5 | mem-profiling was not enabled | feature `mem-profiling`",
     },
 ];
 
@@ -262,30 +203,14 @@ const MATERIALIZE: System = System {
     profile: ("GET", 6878, "/prof/heap"),
     headers: BYTES,
     body: pprof,
-    refusals: &[
-        (
-            Inactive,
-            ("403 Forbidden", TEXT, "heap profiling not activated"),
-        ),
-        (
-            Absent,
-            (
-                "400 Bad Request",
-                TEXT,
-                "This software was compiled without heap profiling support.",
-            ),
-        ),
-    ],
+    text: TEXT,
     elsewhere: ("404 Not Found", "", ""),
     metrics: None,
-    said: &[
-        (Inactive, 5, &["403 Forbidden", "curl -d action=activate"]),
-        (
-            Absent,
-            5,
-            &["400 Bad Request", "built without heap profiling"],
-        ),
-    ],
+    inactive: "\
+inactive | 403 Forbidden | heap profiling not activated | \
+    5 | 403 Forbidden | curl -d action=activate
+absent | 400 Bad Request | This software was compiled without heap profiling support. | \
+    5 | 400 Bad Request | built without heap profiling",
 };
 
 const EXE: &str = "/opt/server/bin/server";
@@ -342,6 +267,10 @@ fn pprof(leaked: u64) -> Vec<u8> {
 }
 
 impl System {
+    fn rows(&self) -> impl Iterator<Item = Row> {
+        self.inactive.lines().map(Row::of)
+    }
+
     /// Starts the system: one server for each of its ports.
     fn start(&'static self, profiler: Profiler) -> BTreeMap<u16, Fake> {
         let looks = Arc::new(AtomicU32::new(0));
@@ -392,9 +321,14 @@ impl System {
                 false => answer(self.elsewhere),
             };
         }
-        let refusal = self.refusals.iter().find(|(state, _)| *state == profiler);
-        if let Some((_, refusal)) = refusal {
-            return answer(*refusal);
+        let row = self.rows().find(|row| row.profiler == profiler);
+        if let Some((status, body)) = row.and_then(|row| row.answer) {
+            let headers = if body.starts_with('{') {
+                JSON
+            } else {
+                self.text
+            };
+            return whole(status, headers, body.as_bytes());
         }
         let leaked = match (profiler, self.metrics) {
             (Inactive, _) => 0,
@@ -460,11 +394,11 @@ fn the_commands_of_the_page_find_a_leak() {
 #[test]
 fn a_profiler_that_is_not_active() {
     for system in &SYSTEMS {
-        for (profiler, status, expected) in system.said {
-            let servers = system.start(*profiler);
+        for row in system.rows() {
+            let servers = system.start(row.profiler);
             let address = &servers[&system.profile.1].address;
             let show = ["show", "--from", system.name, address];
-            says(&mut plimsoll(&show), *status, expected);
+            says(&mut plimsoll(&show), row.status, &row.said);
         }
     }
 }
