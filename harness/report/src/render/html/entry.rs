@@ -84,11 +84,12 @@ fn one(page: &Page<'_>, entry: &Entry<'_>) -> Markup {
             @if let Some(since) = view.since(entry) { p { (words(&since, links)) } }
             @if let Some(filling) = entry.filling() { p { (capital(&filling)) "." } }
             @for step in entry.steps(view.joined) { (command(step.to, &step.command)) }
+            @let differ = entry.differ();
             p class="where" {
                 "In " @for (at, member) in entry.members.iter().take(MOST_SCENARIOS).enumerate() {
                     @if at > 0 { ", " }
                     a href={ "#" (page.slugs[member.place]) } { (line(&view.titles[member.place])) }
-                    @if let Some(cause) = member.cause.as_ref().filter(|_| entry.differ()) {
+                    @if let Some(cause) = member.cause.as_ref().filter(|_| differ) {
                         " " (cause.sum().short())
                     }
                 }

@@ -75,9 +75,10 @@ fn scenarios(view: &View<'_>, entry: &Entry<'_>) -> Option<String> {
     if entry.members.len() == 1 || entry.kind == Kind::NoResult {
         return None;
     }
+    let differ = entry.differ();
     let names = entry.members.iter().map(|member| {
         let title = view.title(member.place);
-        match member.cause.as_ref().filter(|_| entry.differ()) {
+        match member.cause.as_ref().filter(|_| differ) {
             Some(cause) => format!("{title} {}", cause.sum().short()),
             None => title,
         }
