@@ -1,5 +1,5 @@
-//! `plimsoll report --format markdown|summary`, the real binary over reports of
-//! an attacker's, read as GitHub reads markdown.
+//! `plimsoll report --format markdown|summary` over reports of an attacker's, read as GitHub
+//! reads markdown.
 
 #[path = "../project/mod.rs"]
 mod project;
@@ -11,6 +11,8 @@ use plimsoll_core::judge::Verdict;
 use plimsoll_core::layout::valid_scenario_name;
 use plimsoll_core::report::{CheckOutcome, Finding, Report, Standing, json as report_json};
 use plimsoll_core::{FoldedStack, Rate};
+use plimsoll_report::input::{self, Reader};
+use plimsoll_report::render::{Context, markdown};
 use serde_json::{Value, json};
 
 use project::{Project, check, failure, finding, growth, rate, report, site, stack, within};
@@ -156,29 +158,36 @@ fn strings(value: &Value, place: String, places: &mut Vec<String>) {
     }
 }
 
-/// Both outputs, checked.
+/// Both outputs of the program, checked.
 #[track_caller]
 fn read(project: &Project, path: &Path) -> [Page; 2] {
     let path = path.to_str().unwrap();
-    [("markdown", COMMENT), ("summary", SUMMARY)].map(|(format, limit)| {
-        let ran = project.plimsoll(&["report", path, "--format", format]);
-        let ran = ran.has(0, &[]);
-        let size = match format {
-            "markdown" => ran.stdout.encode_utf16().count(),
-            _ => ran.stdout.len(),
-        };
-        assert!(size <= limit, "{size} in {format}");
-        let page = Page::read(&ran.stdout);
+    let formats = ["markdown", "summary"];
+    checked(formats.map(|format| {
+        project
+            .ok(&format!("report {path} --format {format}"))
+            .stdout
+    }))
+}
+
+/// The same of that report as JSON, without a process: the hostile texts are many.
+#[track_caller]
+fn read_json(value: &Value) -> [Page; 2] {
+    let joined = input::parse(value.to_string().as_bytes(), Reader::Desk).unwrap();
+    let context = Context::default();
+    checked([markdown::comment, markdown::summary].map(|render| render(&joined, &context)))
+}
+
+#[track_caller]
+fn checked([comment, summary]: [String; 2]) -> [Page; 2] {
+    let size = comment.encode_utf16().count();
+    assert!(size <= COMMENT, "{size} in a comment");
+    assert!(summary.len() <= SUMMARY, "{} in a summary", summary.len());
+    [comment, summary].map(|text| {
+        let page = Page::read(&text);
         page.check();
         page
     })
-}
-
-/// Of that report as JSON.
-#[track_caller]
-fn read_json(project: &Project, value: &Value) -> [Page; 2] {
-    project.write("x.json", &value.to_string());
-    read(project, &project.path("x.json"))
 }
 
 /// What is in a project, as JSON.
@@ -188,7 +197,6 @@ fn joined(project: &Project) -> Value {
 
 #[test]
 fn no_field_of_a_report_is_markdown() {
-    let project = Project::new();
     let within = "🟢 Leak check: 1 of 1 scenario is within its baseline";
     let growing = "🔴 Leak check: 1 of 1 scenario keeps growing for 2 reasons";
     let failed = "🔴 Leak check: 1 of 1 scenario failed, 1 keeps growing for 2 reasons";
@@ -206,7 +214,7 @@ fn no_field_of_a_report_is_markdown() {
     ] {
         let report = full("http::echo", verdict);
         let places = free_strings(&report);
-        let read_with = |text: &str| read_json(&project, &poisoned(&report, &places, text));
+        let read_with = |text: &str| read_json(&poisoned(&report, &places, text));
         // What can be typed has commands.
         let calm = ["calm", "a calm name"].map(read_with);
         for with in HOSTILE {
@@ -232,7 +240,7 @@ fn no_problem_of_a_scenario_is_markdown() {
         for key in ["package", "target", "scenario", "platform", "problem"] {
             joined["scenarios"][1][key] = json!(with);
         }
-        for (page, tables) in read_json(&project, &joined).iter().zip([&[][..], &[2]]) {
+        for (page, tables) in read_json(&joined).iter().zip([&[][..], &[2]]) {
             assert_eq!(page.headline(), headline);
             assert_eq!(page.tables, tables, "{with:?} in {}", page.text);
         }
@@ -263,7 +271,7 @@ fn a_thousand_scenarios_with_long_names() {
     });
     joined["scenarios"] = names.collect();
     assert!(joined.to_string().len() <= 8 << 20);
-    let [comment, summary] = read_json(&project, &joined);
+    let [comment, summary] = read_json(&joined);
     let headline = "🔴 Leak check: 1,000 of 1,000 scenarios keep growing for 2 reasons";
     for page in [&comment, &summary] {
         assert_eq!(page.headline(), headline);
