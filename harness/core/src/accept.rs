@@ -1,11 +1,16 @@
 //! Computes what there is to accept, and what each allowance of a baseline was needed for,
 //! from a report and the baseline.
 
+#[cfg(feature = "reports")]
+mod needs;
+
 use std::collections::BTreeSet;
 
+#[cfg(feature = "reports")]
+pub use self::needs::needs;
 use crate::baseline::{
-    Acceptance, Accepted, Allowance, AllowanceSubject, Baseline, MeasuredWith, Moved, Need,
-    StackPattern, is_twice_the_need, round_up,
+    Acceptance, Accepted, Allowance, AllowanceSubject, Baseline, MeasuredWith, Moved, StackPattern,
+    round_up,
 };
 use crate::finding::{Finding, Standing, Subject};
 use crate::growth::Unit;
@@ -39,37 +44,6 @@ impl Acceptance {
             allowances: Vec::from_iter(allowance),
             moved: Vec::from_iter(moved(finding)),
             removed: Vec::from_iter(finding.is_unused().then(|| subject(finding))),
-        }
-    }
-
-    /// Returns whether there is something to accept in a report, whatever the file has by now.
-    pub fn is_due(report: &Report) -> bool {
-        !Acceptance::of(report, &Baseline::default()).is_empty()
-    }
-
-    /// Lowers allowances that are more than twice as large as the report needed, see
-    /// [`is_twice_the_need`]. The reason, issue and date in the file stay.
-    pub fn lower(baseline: &Baseline, report: &Report) -> Acceptance {
-        let due = Acceptance::of(report, baseline);
-        // An allowance that moves keeps its rate. One that is accepted anew gets the rate that
-        // it needs.
-        let moved = due.moved.iter();
-        let moved = moved.map(|moved| AllowanceSubject::Stack(StackPattern::exact(&moved.from)));
-        let renewed = due.allowances.into_iter();
-        let renewed = renewed.map(|accepted| accepted.allowance.subject);
-        let settled: BTreeSet<AllowanceSubject> = moved.chain(renewed).collect();
-        let needs = baseline.allowances.iter().zip(needs(baseline, report));
-        let lowered = needs.filter_map(|(allowance, need)| {
-            let need = need.filter(|need| !need.is_none())?;
-            let is_too_large = is_twice_the_need(allowance.rate, need);
-            (is_too_large && !settled.contains(&allowance.subject))
-                .then(|| lowered(allowance, need))
-        });
-        let allowances: Vec<Accepted> = lowered.collect();
-        Acceptance {
-            measured: measured(report).filter(|_| !allowances.is_empty()),
-            allowances,
-            ..Acceptance::default()
         }
     }
 }
@@ -118,19 +92,6 @@ fn subject(finding: &Finding) -> AllowanceSubject {
     }
 }
 
-fn lowered(allowance: &Allowance, need: Need) -> Accepted {
-    Accepted {
-        allowance: Allowance {
-            rate: agreed(&allowance.subject, need.rate + need.error),
-            reason: None,
-            issue: None,
-            expires: None,
-            ..allowance.clone()
-        },
-        expired: false,
-    }
-}
-
 /// Returns the rate in a form that a file can have.
 fn agreed(subject: &AllowanceSubject, mut rate: Rate) -> Rate {
     match subject.resource().map(Resource::unit) {
@@ -160,43 +121,6 @@ fn accepted(report: &Report, finding: &Finding, baseline: &Baseline) -> Accepted
             expires: None,
         },
         expired: finding.standing == Standing::Expired,
-    }
-}
-
-/// Returns what each allowance was needed for, in the baseline's order. `None` if the report
-/// has nothing about it.
-///
-/// The report may be from a run before the file was changed.
-pub fn needs(baseline: &Baseline, report: &Report) -> Vec<Option<Need>> {
-    let mut needs: Vec<Option<Need>> = vec![None; baseline.allowances.len()];
-    for finding in &report.findings {
-        let Some(index) = used_by(finding, baseline, report) else {
-            continue;
-        };
-        let need = finding.need();
-        needs[index] = Some(needs[index].map_or(need, |before| before.max(need)));
-    }
-    needs
-}
-
-/// Returns the place of the allowance that a finding is about.
-fn used_by(finding: &Finding, baseline: &Baseline, report: &Report) -> Option<usize> {
-    let position = |subject: &AllowanceSubject| {
-        let mut allowances = baseline.allowances.iter();
-        allowances.position(|allowance| allowance.subject == *subject)
-    };
-    let shown =
-        |stack: &FoldedStack| position(&AllowanceSubject::Stack(StackPattern::from_shown(stack)));
-    match (&finding.subject, finding.standing) {
-        // It was accepted after the run.
-        (_, Standing::New) => position(&subject(finding)),
-        (_, Standing::Moved) => {
-            shown(finding.moved_from.as_ref()?).or_else(|| position(&subject(finding)))
-        }
-        (Subject::Resource(_), _) => position(&subject(finding)),
-        (Subject::Stack(stack), _) if finding.is_unused() => shown(stack),
-        (Subject::Stack(stack), _) => baseline.allowance_of(stack),
-        (Subject::Site { frames, .. }, _) => shared(frames, finding.allowed, baseline, report),
     }
 }
 

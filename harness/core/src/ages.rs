@@ -25,4 +25,4 @@ mod birth;
 mod judge;
 
 pub use birth::{Birth, FUNCTION};
-pub use judge::{Fate, Generation, Judgement, MOST_OF_UPTIME, Span, Stays, judge};
+pub use judge::{Fate, Generation, Judgement, MOST_OF_UPTIME, Span, judge};

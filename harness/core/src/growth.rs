@@ -17,19 +17,25 @@
 
 mod answer;
 mod curve;
+#[cfg(feature = "reports")]
 mod dumps;
 mod kept;
 mod levels;
 
 pub use self::answer::{Answer, Looked, Question, View, Wanted};
 use self::curve::Curve;
-pub use self::dumps::{FEWEST_DUMPS, GoesOn, Trend};
+#[cfg(feature = "reports")]
+pub use self::dumps::{GoesOn, Trend};
 use self::kept::Kept;
 use self::levels::Noise;
 use crate::ladder::{RUNGS_PER_OCTAVE, RUNGS_TO_RISE};
 use crate::rate::to_f64;
 use crate::series::Alive;
 use crate::{Law, Rate, Series, Tally};
+
+/// The fewest dumps with which a leak can be told from a cache that fills: the ends of three
+/// thirds.
+pub const FEWEST_DUMPS: usize = 4;
 
 /// Factor by which the mean object size must grow before [`Growth::objects_swell`] is true.
 /// Bytes that grow without objects make the objects four times as large in two octaves. A
@@ -124,12 +130,14 @@ impl Growth {
     /// Rates need an octave, which is five rungs; with fewer rungs everything is flat. Only
     /// rungs that have both an iteration count and a level are used.
     ///
-    /// Levels of a [running process](Series::of_process) are judged by their [`Trend`].
+    /// Levels of a [running process](Series::of_process) are judged by their [`Trend`]. Only tools
+    /// have such levels, so this needs the feature `reports`.
     pub fn of(iterations: &[u64], series: &Series) -> Growth {
-        match series.grains() {
-            Some(_) => dumps::growth(iterations, series),
-            None => Growth::on_ladder(iterations, series),
+        #[cfg(feature = "reports")]
+        if series.grains().is_some() {
+            return dumps::growth(iterations, series);
         }
+        Growth::on_ladder(iterations, series)
     }
 
     /// Returns the sum of the levels of several stacks, and its growth. In an exact profile the

@@ -5,10 +5,6 @@
 //! enough inside an octave to show a workload's own fluctuation. They are unevenly spaced, so
 //! that a sawtooth cannot hide between them.
 
-use std::ops::RangeInclusive;
-
-use crate::rate::to_f64;
-
 /// Rungs in one doubling of the iteration count.
 pub const RUNGS_PER_OCTAVE: usize = 4;
 
@@ -45,23 +41,6 @@ pub fn rung(k: usize) -> u64 {
     }
     let scaled = (u128::from(FIRST_RUNG) * QUARTERS[k % RUNGS_PER_OCTAVE]) << octave;
     u64::try_from((scaled + (1 << 61)) >> 62).unwrap_or(u64::MAX)
-}
-
-/// Octaves of distances: about a doubling in four steps. A dump that is missing makes five of
-/// them.
-const OCTAVE: RangeInclusive<f64> = 1.7..=2.4;
-
-/// Returns whether the last of these distances are on a ladder that is long enough to see a stack
-/// rise.
-pub(crate) fn has_octaves(at: &[u64]) -> bool {
-    let Some(from) = at.len().checked_sub(RUNGS_TO_RISE) else {
-        return false;
-    };
-    let is_octave = |pair: &[u64]| {
-        let [before, after] = [pair[0], pair[RUNGS_PER_OCTAVE]].map(to_f64);
-        OCTAVE.contains(&(after / before))
-    };
-    at[from..].windows(RUNGS_PER_OCTAVE + 1).all(is_octave)
 }
 
 #[cfg(test)]

@@ -28,6 +28,7 @@
 
 pub mod accept;
 mod address;
+#[cfg(feature = "reports")]
 pub mod ages;
 pub mod baseline;
 pub mod birth;
@@ -62,6 +63,6 @@ pub use frame::{FoldedStack, Frame, Lacks, SourceFrame, SymbolTable};
 pub use per::{Counter, NoCounter, Per};
 pub use rate::{Law, Rate, to_f64, to_u64};
 pub use resource::Resource;
-pub use series::{Alive, Born, Series};
+pub use series::{Alive, Born, Series, Stays};
 pub use small_map::SmallMap;
 pub use tally::{Counts, Tally};

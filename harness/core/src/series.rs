@@ -1,9 +1,8 @@
 use std::ops::AddAssign;
 
-use crate::Tally;
-use crate::ages::Stays;
 use crate::dump::SampleInterval;
 use crate::ladder::RUNGS_TO_RISE;
+use crate::{Rate, Tally};
 
 /// The levels of one stack (or site, or resource) at every rung of a ladder.
 ///
@@ -22,7 +21,17 @@ pub struct Series {
     /// Of dumps of a running process, see [`of_process`](Self::of_process).
     grains: Option<[f64; 2]>,
     /// Of dumps of a running process, see [`who_stay`](Self::who_stay).
-    stays: Option<Stays>,
+    pub(crate) stays: Option<Stays>,
+}
+
+/// Whose objects stay on a stack: what births add to the levels of many dumps.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Stays {
+    /// As many of each second, as in a leak: what it keeps from the first dump to the last, and the
+    /// standard error of that.
+    Evenly(Rate, Rate),
+    /// The young. A level that rises has more of them than before.
+    Young,
 }
 
 /// The objects of one generation that are alive.
@@ -118,11 +127,6 @@ impl Series {
     pub fn who_stay(mut self, stays: Option<Stays>) -> Self {
         self.stays = stays;
         self
-    }
-
-    /// Returns what births say of a running process.
-    pub(crate) fn stays(&self) -> Option<Stays> {
-        self.stays
     }
 
     /// Returns the grains, if these are the levels of a running process.

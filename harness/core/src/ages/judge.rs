@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 
 use super::Birth;
-use crate::Rate;
 use crate::dump::Estimate;
+use crate::{Rate, Stays};
 
 /// A stack leaks if its objects live for at least this share of the uptime, on average.
 pub const MOST_OF_UPTIME: f64 = 1.0 / 6.0;
@@ -129,16 +129,6 @@ impl Fate {
             Fate::TooFew => "too few",
         }
     }
-}
-
-/// Whose objects stay on a stack: what births add to the levels of many dumps.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Stays {
-    /// As many of each second, as in a leak: what it keeps from the first dump to the last, and the
-    /// standard error of that.
-    Evenly(Rate, Rate),
-    /// The young. A level that rises has more of them than before.
-    Young,
 }
 
 /// What was born in a part of the uptime: the evidence for a [`Fate`].

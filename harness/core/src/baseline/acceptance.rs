@@ -1,4 +1,4 @@
-use super::{Allowance, AllowanceSubject, Baseline, Date, MeasuredWith, round_up};
+use super::{Allowance, AllowanceSubject, MeasuredWith};
 use crate::FoldedStack;
 
 /// What somebody accepts: how it was measured, what is allowed from then on, and what happens
@@ -43,24 +43,6 @@ impl Acceptance {
         self.allowances.extend(other.allowances);
         self.moved.extend(other.moved);
         self.removed.extend(other.removed);
-    }
-
-    /// Leaves out allowances that the file has already at this rate and law, and not expired.
-    /// If none is left, `measured` is left out as well.
-    pub fn leave_out(&mut self, agreed: &Baseline, today: Date) {
-        self.allowances.retain(|accepted| {
-            let new = &accepted.allowance;
-            let written = round_up(new.rate.objects).zip(round_up(new.rate.bytes));
-            !agreed.allowances.iter().any(|old| {
-                new.subject.as_named_today().as_ref() == Ok(&old.subject)
-                    && Some((old.rate.objects, old.rate.bytes)) == written
-                    && (old.law, old.bytes_law) == (new.law, new.bytes_law)
-                    && old.expires.is_none_or(|last| today <= last)
-            })
-        });
-        if self.allowances.is_empty() {
-            self.measured = None;
-        }
     }
 
     /// Returns whether there is nothing to accept.

@@ -169,7 +169,7 @@ impl AllowanceSubject {
 
     /// Returns the subject with frames as [`crate::fold`] names them today, which is how it is
     /// written.
-    fn as_named_today(&self) -> Result<AllowanceSubject, BaselineError> {
+    pub(crate) fn as_named_today(&self) -> Result<AllowanceSubject, BaselineError> {
         let AllowanceSubject::Stack(pattern) = self else {
             return Ok(self.clone());
         };

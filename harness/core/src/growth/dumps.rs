@@ -10,15 +10,13 @@
 //! Only a gain that is not due to chance counts. Objects that come and go do so at random, and a
 //! sampled object stands for several.
 
-use super::curve::{Line, STRAIGHT, number};
-use super::{Growth, Quantity, Unit, to_f64};
-use crate::ages::Stays;
-use crate::words::words;
-use crate::{Law, Series, ladder};
+use std::ops::RangeInclusive;
 
-/// The fewest dumps with which a leak can be told from a cache that fills: the ends of three
-/// thirds.
-pub const FEWEST_DUMPS: usize = 4;
+use super::curve::{Line, STRAIGHT, number};
+use super::{FEWEST_DUMPS, Growth, Quantity, Unit, to_f64};
+use crate::ladder::{RUNGS_PER_OCTAVE, RUNGS_TO_RISE};
+use crate::words::words;
+use crate::{Law, Series, Stays};
 
 /// The least gain that counts, in standard deviations. Of counted objects, that is 16 objects.
 const GAIN_DEVIATIONS: f64 = 4.0;
@@ -51,6 +49,10 @@ const MANY: usize = 32;
 
 /// The number of dumps from which on a level that never falls is not in order by chance.
 const IN_ORDER: usize = 16;
+
+/// Octaves of distances: about a doubling in four steps. A dump that is missing makes five of
+/// them.
+const OCTAVE: RangeInclusive<f64> = 1.7..=2.4;
 
 /// Whether a growth continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -100,7 +102,7 @@ impl Trend {
     pub fn of(at: &[u64], series: &Series, unit: Unit) -> Option<Trend> {
         let dumps = Dumps::of(at, series, unit)?;
         let trend = Trend::of_levels(at, series, unit, &dumps);
-        Some(match series.stays() {
+        Some(match series.stays {
             Some(Stays::Evenly(kept, error)) => match unit {
                 Unit::Objects => trend.beside_a_leak(&dumps, kept.objects, error.objects),
                 Unit::Bytes => trend.beside_a_leak(&dumps, kept.bytes, error.bytes),
@@ -117,7 +119,7 @@ impl Trend {
     fn of_levels(at: &[u64], series: &Series, unit: Unit, dumps: &Dumps) -> Trend {
         // Without births, levels that fall are told by thirds: what they did before the first dump
         // is not known, and their octaves say less.
-        if ladder::has_octaves(at) && (series.has_births() || dumps.never_fall()) {
+        if has_octaves(at) && (series.has_births() || dumps.never_fall()) {
             let quantity = *Growth::on_ladder(at, series).of_unit(unit);
             if quantity.rising {
                 return Trend {
@@ -159,6 +161,19 @@ impl Trend {
             error,
         }
     }
+}
+
+/// Returns whether the last of these distances are on a ladder that is long enough to see a stack
+/// rise.
+fn has_octaves(at: &[u64]) -> bool {
+    let Some(from) = at.len().checked_sub(RUNGS_TO_RISE) else {
+        return false;
+    };
+    let is_octave = |pair: &[u64]| {
+        let [before, after] = [pair[0], pair[RUNGS_PER_OCTAVE]].map(to_f64);
+        OCTAVE.contains(&(after / before))
+    };
+    at[from..].windows(RUNGS_PER_OCTAVE + 1).all(is_octave)
 }
 
 /// Computes the growth of the levels of a running process. With too few dumps, any growth is
@@ -452,6 +467,7 @@ mod tests {
     use super::*;
     use crate::Rate;
     use crate::dump::Estimate;
+    use crate::ladder;
 
     /// The law of this many objects at these distances, and whether it goes on.
     fn at(distances: &[u64], objects: impl Fn(f64) -> f64) -> String {

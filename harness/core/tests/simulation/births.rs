@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::f64::consts::TAU;
 
-use plimsoll_core::ages::{Birth, Generation, Stays, judge};
+use plimsoll_core::ages::{Birth, Generation, judge};
 use plimsoll_core::dump::Estimate;
-use plimsoll_core::{Series, Tally};
+use plimsoll_core::{Series, Stays, Tally};
 
 use crate::ages::birth_at;
 use crate::random::Random;

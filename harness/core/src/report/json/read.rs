@@ -2,13 +2,18 @@
 //! what is checked besides. The schema in the tests, and a report that is kept beside it, detect a
 //! changed field. Keys that format 1 does not have are absent when format 1 is read.
 
+use std::fmt;
+
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::{Limits, MAX_BYTES, MAX_DEPTH, ReportError, VERSION};
+use super::{Limits, MAX_BYTES, VERSION, write};
 use crate::report::Report;
 pub use crate::required::required;
 use plimsoll_text::escape;
+
+/// How deep objects and arrays may be nested; format 2 needs five levels.
+pub const MAX_DEPTH: usize = 32;
 
 /// Which keys of a finding belong to which format.
 const SINCE_2: &str =
@@ -42,7 +47,7 @@ pub fn check_size(bytes: &[u8]) -> Result<(), ReportError> {
 ///
 /// # Errors
 ///
-/// If the file is anything that [`to_string_within`](super::to_string_within) would not have written.
+/// If the file is anything that [`to_string_within`] would not have written.
 pub fn parse_within(bytes: &[u8], limits: &Limits) -> Result<Report, ReportError> {
     check_size(bytes)?;
     match version(bytes)? {
@@ -66,7 +71,13 @@ pub fn parse_within(bytes: &[u8], limits: &Limits) -> Result<Report, ReportError
     Ok(report)
 }
 
-/// The same as [`to_string_within`](super::to_string_within), but on one line, without white
+/// The same as [`to_string`](super::to_string), but cut to tighter limits and not to [`MAX_BYTES`]. This is for
+/// one of several reports that have to fit into one file.
+pub fn to_string_within(report: &Report, limits: &Limits) -> String {
+    write(&limits.cut(report)) + "\n"
+}
+
+/// The same as [`to_string_within`], but on one line, without white
 /// space between tokens and without a newline at the end.
 #[expect(
     clippy::expect_used,
@@ -169,3 +180,95 @@ fn check_depth(bytes: &[u8]) -> Result<(), ReportError> {
     }
     Ok(())
 }
+
+/// Why a report cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReportError {
+    /// The file has more bytes than a report may have.
+    TooLong {
+        /// The limit.
+        limit: usize,
+        /// The number of bytes in the file.
+        found: usize,
+    },
+    /// Objects and arrays are nested too deep.
+    TooDeep {
+        /// The limit.
+        limit: usize,
+        /// The first line that is nested deeper, counted from 1.
+        line: usize,
+    },
+    /// A newer plimsoll wrote the file.
+    Newer {
+        /// The newest format that this version reads.
+        expected: u64,
+        /// The format of the file.
+        found: u64,
+    },
+    /// The file is not JSON, or not a report.
+    Syntax {
+        /// The line, counted from 1.
+        line: usize,
+        /// The column in bytes, counted from 1.
+        column: usize,
+        /// The parser's message: what was expected, and what was found.
+        message: String,
+    },
+    /// Every key is present, but a value makes no sense.
+    Value {
+        /// The key.
+        at: &'static str,
+        /// The values that are possible.
+        expected: String,
+        /// The value that was found.
+        found: String,
+    },
+    /// There is more of something than the limits allow.
+    TooMany {
+        /// The unit of the limit: `scenarios`, `frames`, `bytes in a string`.
+        what: &'static str,
+        /// The limit.
+        limit: usize,
+        /// The number that was found, or the first count past the limit.
+        found: usize,
+    },
+    /// A rate is larger than any program can reach.
+    OutOfRange,
+}
+
+impl fmt::Display for ReportError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooLong { limit, found } => {
+                write!(f, "expected at most {limit} bytes, found {found}")
+            }
+            Self::TooDeep { limit, line } => {
+                write!(f, "line {line}: nested more than {limit} levels deep")
+            }
+            Self::Newer { expected, found } => {
+                let expected = format!("expected format {expected} or older, found {found}");
+                write!(f, "written by a newer plimsoll: {expected}")
+            }
+            Self::Syntax {
+                line,
+                column,
+                message,
+            } => {
+                write!(f, "line {line}, column {column}: {message}")
+            }
+            Self::Value {
+                at,
+                expected,
+                found,
+            } => {
+                write!(f, "`{at}`: expected {expected}, found {found}")
+            }
+            Self::TooMany { what, limit, found } => {
+                write!(f, "expected at most {limit} {what}, found {found}")
+            }
+            Self::OutOfRange => f.write_str("a rate is larger than any program can reach"),
+        }
+    }
+}
+
+impl std::error::Error for ReportError {}
