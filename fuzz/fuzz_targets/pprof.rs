@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use plimsoll_profile::read::Limits;
-use plimsoll_profile::write::{About, pprof};
+use plimsoll_profile::write::pprof;
 use plimsoll_profile::{Filter, Frames, Granularity, Names, Profile, View, read};
 
 /// An empty field that nobody knows: with it, no bytes are taken for another format.
@@ -35,6 +35,6 @@ fn written(profile: &Profile) -> Vec<u8> {
 
 fn packed(before: Option<&View<'_>>, after: &View<'_>) -> Vec<u8> {
     let mut bytes = Vec::new();
-    pprof(&mut bytes, before, after, &About::default()).expect("memory takes it");
+    pprof(&mut bytes, before, after, &[]).expect("memory takes it");
     bytes
 }

@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use plimsoll_profile::read::Limits;
-use plimsoll_profile::write::{About, folded, pprof};
+use plimsoll_profile::write::{folded, pprof};
 use plimsoll_profile::{
     Calls, Filter, Frames, Granularity, Least, Measure, Names, Table, View, read,
 };
@@ -47,6 +47,6 @@ fuzz_target!(|bytes: &[u8]| {
 
 fn packed(before: Option<&View<'_>>, after: &View<'_>) -> Vec<u8> {
     let mut bytes = Vec::new();
-    pprof(&mut bytes, before, after, &About::default()).expect("memory takes it");
+    pprof(&mut bytes, before, after, &[]).expect("memory takes it");
     bytes
 }

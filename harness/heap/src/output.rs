@@ -6,7 +6,7 @@ use anyhow::Context;
 use plimsoll_core::report::units::{bytes, count, plural, size};
 use plimsoll_core::report::view::collapse::Collapse;
 use plimsoll_core::to_u64;
-use plimsoll_profile::write::{self, About, Dot, Side};
+use plimsoll_profile::write::{self, Side};
 use plimsoll_profile::{Calls, Frames, Granularity, Least, Measure, Names, Table, View};
 
 use crate::args::{OutputArgs, WhatArgs};
@@ -237,19 +237,16 @@ impl<'a> Heap<'a> {
     }
 
     fn pprof(&self, to: &mut dyn Write) -> io::Result<()> {
-        let about = About {
-            comments: &[&self.title],
-            time_nanos: None,
-        };
+        let comments = [self.title.as_str()];
         match self.views.as_slice() {
-            [before, after] => write::pprof(to, Some(before), after, &about),
-            views => write::pprof(to, None, &views[0], &about),
+            [before, after] => write::pprof(to, Some(before), after, &comments),
+            views => write::pprof(to, None, &views[0], &comments),
         }
     }
 
     fn dot(&self, calls: &Calls<'_>, gains: &[f64]) -> String {
         let say = |value: f64| self.say(value);
-        write::dot(calls, gains, &self.names, &self.title, Dot::default(), say)
+        write::dot(calls, gains, &self.names, &self.title, say)
     }
 
     fn json(&self, to: &mut dyn Write, calls: &Calls<'_>, gains: &[f64]) -> io::Result<()> {

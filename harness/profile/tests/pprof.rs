@@ -10,7 +10,7 @@ use libdd_profiling_protobuf::prost_impls as proto;
 use plimsoll_core::dump::{MAX_FRAMES, SampleInterval};
 use plimsoll_core::{Avma, Counts, SourceFrame, Tally};
 use plimsoll_profile::read::Limits;
-use plimsoll_profile::write::{About, pprof};
+use plimsoll_profile::write::pprof;
 use plimsoll_profile::{
     Filter, Frames, Granularity, Location, LocationId, MappedObject, Measure, Names, Profile,
     ProfileBuilder, View,
@@ -80,20 +80,20 @@ fn view<'a>(profile: &'a Profile, filter: &Filter) -> View<'a> {
     View::new(profile, by, Frames::All, filter, names)
 }
 
-fn packed(before: Option<&View<'_>>, after: &View<'_>, about: &About<'_>) -> Vec<u8> {
+fn packed(before: Option<&View<'_>>, after: &View<'_>, comments: &[&str]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    pprof(&mut bytes, before, after, about).unwrap();
+    pprof(&mut bytes, before, after, comments).unwrap();
     bytes
 }
 
 fn written(profile: &Profile) -> Vec<u8> {
-    packed(None, &view(profile, &Filter::default()), &About::default())
+    packed(None, &view(profile, &Filter::default()), &[])
 }
 
 fn compared(before: &Profile, after: &Profile) -> proto::Profile {
     let filter = Filter::default();
     let (before, after) = (view(before, &filter), view(after, &filter));
-    decoded(&packed(Some(&before), &after, &About::default()))
+    decoded(&packed(Some(&before), &after, &[]))
 }
 
 fn unpacked(bytes: &[u8]) -> Vec<u8> {
@@ -502,18 +502,14 @@ fn repeated_names_of_an_address() {
 #[test]
 fn as_others_read_it() {
     let profile = app(0x55_0000_0000);
-    let about = About {
-        comments: &["app at noon"],
-        time_nanos: Some(1_700_000_000_000_000_000),
-    };
-    let bytes = packed(None, &view(&profile, &Filter::default()), &about);
+    let bytes = packed(None, &view(&profile, &Filter::default()), &["app at noon"]);
     assert_eq!(
         &bytes[..8],
         [0x1f, 0x8b, 8, 0, 0, 0, 0, 0],
         "gzip without a name or a time"
     );
     let decoded = decoded(&bytes);
-    assert_eq!(decoded.time_nanos, 1_700_000_000_000_000_000);
+    assert_eq!(decoded.time_nanos, 0);
     assert_eq!((decoded.drop_frames, decoded.keep_frames), (0, 0));
     let mut functions = decoded.functions.iter();
     assert!(functions.all(|function| function.system_name == 0));
@@ -542,7 +538,7 @@ fn filtered() {
     let told = |set: fn(&mut Filter, Option<Regex>), pattern: &str| {
         let mut filter = Filter::default();
         set(&mut filter, Some(Regex::new(pattern).unwrap()));
-        told(&packed(None, &view(&profile, &filter), &About::default()))
+        told(&packed(None, &view(&profile, &filter), &[]))
     };
     assert_snapshot!(told(|filter, pattern| filter.focus = pattern, "inlined"), @r"
     inuse_objects inuse_space, a sample each 524288 bytes

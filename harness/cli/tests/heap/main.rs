@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use plimsoll_core::{Avma, Counts, Tally};
-use plimsoll_profile::write::{About, pprof};
+use plimsoll_profile::write::pprof;
 use plimsoll_profile::{
     Filter, Frames, Granularity, Location, MappedObject, Measure, Names, ProfileBuilder, View,
 };
@@ -127,7 +127,7 @@ fn packed(mapping: MappedObject, address: u64) -> Vec<u8> {
     let all = Frames::All;
     let view = View::new(&profile, Granularity::Functions, all, &filter, &mut names);
     let mut packed = Vec::new();
-    pprof(&mut packed, None, &view, &About::default()).unwrap();
+    pprof(&mut packed, None, &view, &[]).unwrap();
     packed
 }
 

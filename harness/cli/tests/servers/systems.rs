@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Instant;
 
 use plimsoll_core::{Avma, Counts, Tally};
-use plimsoll_profile::write::{self, About};
+use plimsoll_profile::write;
 use plimsoll_profile::{
     Filter, Frames, Granularity, MappedObject, Measure, Names, ProfileBuilder, View,
 };
@@ -262,7 +262,7 @@ fn pprof(leaked: u64) -> Vec<u8> {
     let all = Frames::All;
     let view = View::new(&profile, Granularity::Functions, all, &filter, &mut names);
     let mut packed = Vec::new();
-    write::pprof(&mut packed, None, &view, &About::default()).unwrap();
+    write::pprof(&mut packed, None, &view, &[]).unwrap();
     packed
 }
 

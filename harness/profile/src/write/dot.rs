@@ -6,26 +6,13 @@ use crate::calls::Calls;
 use crate::table::Table;
 use crate::view::{NameId, Names};
 
-/// How much of the graph is drawn. Names and defaults are jeprof's.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Dot {
-    /// The maximum number of nodes. Those with the greatest values are drawn.
-    pub nodes: usize,
-    /// The fraction of the total that a node must hold to be drawn.
-    pub node_fraction: f64,
-    /// The fraction of the total that an edge must carry to be drawn.
-    pub edge_fraction: f64,
-}
-
-impl Default for Dot {
-    fn default() -> Self {
-        Dot {
-            nodes: 80,
-            node_fraction: 0.005,
-            edge_fraction: 0.001,
-        }
-    }
-}
+/// The most nodes that are drawn: those with the greatest values. As jeprof has it, and so are
+/// the following.
+const NODES: usize = 80;
+/// The share of the total that a node must hold to be drawn.
+const NODE_FRACTION: f64 = 0.005;
+/// The share of the total that an edge must carry to be drawn.
+const EDGE_FRACTION: f64 = 0.001;
 
 /// Writes the call graph. `say` formats a number with its unit. In a recursive stack, a name
 /// and an edge count once.
@@ -34,18 +21,17 @@ pub fn dot(
     gains: &[f64],
     names: &Names,
     title: &str,
-    limits: Dot,
     say: impl Fn(f64) -> String,
 ) -> String {
     let gaining = || gains.iter().enumerate().filter(|(_, gain)| **gain != 0.0);
     let total: f64 = gains.iter().map(|gain| gain.abs()).sum();
     let mut shown = Table::of_calls(calls, gains, true, names).rows;
-    shown.retain(|row| row.cum.abs() >= limits.node_fraction * total);
+    shown.retain(|row| row.cum.abs() >= NODE_FRACTION * total);
     shown.sort_by(|one, two| {
         let order = two.cum.abs().total_cmp(&one.cum.abs());
         order.then_with(|| names.get(one.name).cmp(names.get(two.name)))
     });
-    shown.truncate(limits.nodes);
+    shown.truncate(NODES);
     let drawn = shown.iter().map(|row| row.name);
     let numbers: BTreeMap<NameId, usize> = drawn.zip(1..).collect();
 
@@ -86,7 +72,7 @@ pub fn dot(
         ));
     }
     for ((from, to), gain) in edges {
-        if gain.abs() < limits.edge_fraction * total {
+        if gain.abs() < EDGE_FRACTION * total {
             continue;
         }
         let width = 1.0 + 5.0 * percent(gain).abs() / 100.0;

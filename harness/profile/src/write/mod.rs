@@ -9,8 +9,8 @@ mod folded;
 mod json;
 mod pprof;
 
-pub use dot::{Dot, dot};
+pub use dot::dot;
 pub use flamegraph::{flamegraph, flamegraph_of_ages};
 pub use folded::folded;
 pub use json::{Side, json};
-pub use pprof::{About, pprof};
+pub use pprof::pprof;

@@ -13,16 +13,6 @@ use crate::merged::Merged;
 use crate::profile::{Location, LocationId, MappedObject, Measure, Profile, Values};
 use crate::view::View;
 
-/// What a pprof profile says about itself.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct About<'a> {
-    /// Comments that are shown above the profile.
-    pub comments: &'a [&'a str],
-    /// When the profile was taken, in nanoseconds after 1970. Without it, equal profiles make
-    /// equal bytes.
-    pub time_nanos: Option<i64>,
-}
-
 /// Writes a profile, or the growth from an earlier profile to a later one.
 ///
 /// The view decides which stacks are written and which of their frames are hidden. Apart from
@@ -38,6 +28,9 @@ pub struct About<'a> {
 /// profiles are swapped, values only change their sign. A sum of `n` stacks is off by at most
 /// `n / 2`.
 ///
+/// `comments` are shown above the profile. It has no time, so that equal profiles make equal
+/// bytes.
+///
 /// Stacks of two profiles are equal if their locations are: equal functions and lines at equal
 /// places in equal mappings, whatever the addresses of the mappings. Stacks that did not
 /// change are left out. Values may be negative, as with pprof's own `-diff_base`.
@@ -49,7 +42,7 @@ pub fn pprof(
     out: impl Write,
     before: Option<&View<'_>>,
     after: &View<'_>,
-    about: &About<'_>,
+    comments: &[&str],
 ) -> io::Result<()> {
     // The values decide, not what the profile claims to count, so that a profile that is read
     // back is written the same way.
@@ -71,8 +64,7 @@ pub fn pprof(
     let mut tables = Tables::default();
     // Comments are only for people. Their strings come first in the string table, so a file
     // that was cut short lacks strings that a program needs.
-    let comments: Vec<u64> = about
-        .comments
+    let comments: Vec<u64> = comments
         .iter()
         .copied()
         .chain((!missing.is_empty()).then_some(comment.as_str()))
@@ -144,8 +136,6 @@ pub fn pprof(
     message.value_type("space", "bytes", strings);
     out.message(field::PERIOD_TYPE, &mut message);
     let mut last = Message::default();
-    let time = about.time_nanos.unwrap_or(0);
-    last.number(field::TIME_NANOS, time.cast_unsigned());
     last.number(field::PERIOD, period.map_or(0, |interval| interval.bytes()));
     for comment in &comments {
         last.number(field::COMMENT, *comment);
@@ -167,7 +157,6 @@ mod field {
     pub(super) const LOCATION: u64 = 4;
     pub(super) const FUNCTION: u64 = 5;
     pub(super) const STRING_TABLE: u64 = 6;
-    pub(super) const TIME_NANOS: u64 = 9;
     pub(super) const PERIOD_TYPE: u64 = 11;
     pub(super) const PERIOD: u64 = 12;
     pub(super) const COMMENT: u64 = 13;
