@@ -207,12 +207,7 @@ pub fn observed(stacks: usize) -> Observed {
 /// The policy of a test that looks for one object in 1,000 iterations.
 pub const POLICY: Policy = Policy {
     threshold: Some(1_000),
-    at_top: true,
-    accuse_from: 0,
-    accuse_anew_from: 0,
-    outside: None,
-    coarsens_to: Some(plimsoll_core::judge::COARSEST_THRESHOLD),
-    today: None,
+    ..Policy::TOP
 };
 
 /// Returns a baseline of twenty allowances. Half of the patterns begin with `...`.

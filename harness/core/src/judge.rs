@@ -64,6 +64,19 @@ pub struct Policy {
     pub today: Option<Date>,
 }
 
+impl Policy {
+    /// At the top of a ladder, with nothing set: the default threshold may become the coarsest.
+    pub const TOP: Policy = Policy {
+        threshold: None,
+        outside: None,
+        at_top: true,
+        accuse_from: 0,
+        accuse_anew_from: 0,
+        coarsens_to: Some(COARSEST_THRESHOLD),
+        today: None,
+    };
+}
+
 /// A verdict with its reasons.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assessment {

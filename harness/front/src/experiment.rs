@@ -336,13 +336,9 @@ mod tests {
         let (mut dumps, mut accused_at): (Vec<Dump>, Option<usize>) = Default::default();
         let (observed, mut findings) = loop {
             let policy = Policy {
-                at_top: true,
                 accuse_from: 1_600,
                 accuse_anew_from: 16_000,
-                coarsens_to: Some(plimsoll_core::judge::COARSEST_THRESHOLD),
-                threshold: None,
-                outside: None,
-                today: None,
+                ..Policy::TOP
             };
             let next = rung(dumps.len());
             let on_trial = accused_at.is_some_and(|at| dumps.len() < at + RUNGS_PER_OCTAVE);

@@ -599,13 +599,10 @@ mod tests {
         };
         let judged = |rungs: usize, at_top: bool, accuse_from: u64| {
             let policy = Policy {
-                threshold: None,
                 at_top,
                 accuse_from,
                 accuse_anew_from: terms.accuse_anew_from(LadderEnd::Budget),
-                outside: None,
-                coarsens_to: Some(plimsoll_core::judge::COARSEST_THRESHOLD),
-                today: None,
+                ..Policy::TOP
             };
             judge(&observed(rungs), &Baseline::default(), &policy).verdict
         };

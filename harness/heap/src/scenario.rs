@@ -186,12 +186,8 @@ impl Scenario {
     fn report(&self, seen: Option<&Seen>) -> anyhow::Result<Report> {
         let policy = Policy {
             threshold: self.settings.threshold,
-            outside: None,
-            at_top: true,
-            accuse_from: 0,
-            accuse_anew_from: 0,
-            coarsens_to: Some(plimsoll_core::judge::COARSEST_THRESHOLD),
             today: Some(settings::today()?),
+            ..Policy::TOP
         };
         let mut report = Report {
             per: self.per.clone(),

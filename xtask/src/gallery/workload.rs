@@ -120,13 +120,9 @@ impl Workload {
         let observed = self.observed(&iterations);
         let baseline = Baseline::parse(self.baseline.as_bytes()).unwrap_or_default();
         let policy = Policy {
-            threshold: None,
             at_top: self.end != LadderEnd::Settled,
-            accuse_from: 0,
-            accuse_anew_from: 0,
-            outside: None,
-            coarsens_to: Some(plimsoll_core::judge::COARSEST_THRESHOLD),
             today: "2026-03-01".parse().ok(),
+            ..Policy::TOP
         };
         let Assessment {
             verdict,

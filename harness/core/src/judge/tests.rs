@@ -8,15 +8,7 @@ use insta::assert_snapshot;
 /// Objects and bytes after so many iterations.
 type Level = fn(u64) -> (u64, u64);
 
-const TOP: Policy = Policy {
-    threshold: None,
-    at_top: true,
-    accuse_from: 0,
-    accuse_anew_from: 0,
-    outside: None,
-    coarsens_to: Some(super::COARSEST_THRESHOLD),
-    today: None,
-};
+const TOP: Policy = Policy::TOP;
 
 const LEAK: Level = |n| (n, 32 * n);
 

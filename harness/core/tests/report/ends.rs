@@ -2,13 +2,13 @@
 //! a faster machine, on a slower one, with another budget.
 
 use plimsoll_core::baseline::{Acceptance, Baseline, update};
-use plimsoll_core::judge::{Observed, Verdict, judge};
+use plimsoll_core::judge::{Observed, Policy, Verdict, judge};
 use plimsoll_core::ladder::rung;
 use plimsoll_core::report::Report;
 use plimsoll_core::{FoldedStack, Series, Tally};
 
 use crate::sample;
-use crate::samples::{POLICY, within};
+use crate::samples::within;
 
 /// jemalloc's size classes: four to a doubling, and no finer than 16 bytes.
 fn rounded(bytes: u64) -> u64 {
@@ -64,7 +64,7 @@ fn observed(rungs: usize, level: impl Fn(u64) -> (u64, u64)) -> Observed {
 
 /// The file that `accept` would write.
 fn agreed(observed: &Observed) -> String {
-    let found = judge(observed, &Baseline::default(), &POLICY);
+    let found = judge(observed, &Baseline::default(), &Policy::TOP);
     assert_eq!(found.verdict, Verdict::Regressed);
     let rungs = observed.iterations.iter().map(|n| sample::rung(*n));
     let report = Report {
@@ -85,7 +85,7 @@ fn what_was_agreed_to_holds_wherever_a_ladder_ends() {
             let baseline = Baseline::parse(text.as_bytes()).unwrap();
             for to in 40..80 {
                 let mut check = |expected, what: &str, level: &dyn Fn(u64) -> (u64, u64)| {
-                    let found = judge(&observed(to, level), &baseline, &POLICY).verdict;
+                    let found = judge(&observed(to, level), &baseline, &Policy::TOP).verdict;
                     if found != expected {
                         let ends = format!("{} -> {}", rung(from - 1), rung(to - 1));
                         wrong.push(format!("{name}{what}, {ends}: {found}\n{text}"));

@@ -3,13 +3,13 @@
 use insta::assert_snapshot;
 use plimsoll_core::baseline::Baseline;
 use plimsoll_core::dump::SampleInterval;
-use plimsoll_core::judge::{self, Observed};
+use plimsoll_core::judge::{self, Observed, Policy};
 use plimsoll_core::ladder::rung;
 use plimsoll_core::report::{Report, explain, text};
 use plimsoll_core::{Series, Tally};
 
 use crate::sample;
-use crate::samples::{self, POLICY};
+use crate::samples;
 
 const RUNGS: usize = 41;
 
@@ -39,7 +39,7 @@ fn explained(alive: Alive) -> String {
         ..Observed::default()
     };
     let baseline = Baseline::default();
-    let all = judge::explain(&observed, &baseline, &POLICY);
+    let all = judge::explain(&observed, &baseline, &Policy::TOP);
     let said = all
         .iter()
         .filter(|(finding, _)| finding.mentions("insert"))

@@ -27,8 +27,6 @@ fn of(verdict: Verdict, law: Law, rate: f64, rungs: usize, level: Level) -> Repo
             rate: rate_of(rate, 96.0 * rate),
             levels: levels.collect(),
             survivors: Vec::new(),
-            mappings: Vec::new(),
-            holders: None,
             ..finding()
         }],
         ..within()

@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use plimsoll_core::judge::{Policy, Verdict};
+use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::LadderEnd::{Budget, Settled};
 use plimsoll_core::report::json::parse;
 use plimsoll_core::report::{
@@ -64,17 +64,6 @@ pub(crate) fn within() -> Report {
     }
 }
 
-/// Judges at the end of a ladder.
-pub(crate) const POLICY: Policy = Policy {
-    threshold: None,
-    at_top: true,
-    accuse_from: 0,
-    accuse_anew_from: 0,
-    outside: None,
-    coarsens_to: Some(plimsoll_core::judge::COARSEST_THRESHOLD),
-    today: None,
-};
-
 pub(crate) fn tally_of(size: u64, objects: u64) -> Tally {
     let bytes = objects * size;
     Tally { objects, bytes }
@@ -109,8 +98,6 @@ pub(crate) fn finding() -> Finding {
             survivors(0, 8_192, Some(8_192), 8_192),
             survivors(8_192, 16_384, Some(8_192), 8_192),
         ],
-        mappings: Vec::new(),
-        holders: None,
         ..sample::finding(
             "lru_churn lru_churn::fill lru::LruCache::put",
             rate_of(1.0, 96.0),

@@ -89,16 +89,7 @@ fn climbed(rungs: usize, level: impl Fn(u64) -> (u64, u64)) -> Climb {
         iterations: iterations.clone(),
         ..Observed::default()
     };
-    let policy = Policy {
-        threshold: None,
-        outside: None,
-        at_top: true,
-        accuse_from: 0,
-        accuse_anew_from: 0,
-        coarsens_to: Some(plimsoll_core::judge::COARSEST_THRESHOLD),
-        today: None,
-    };
-    let found = judge(&observed, &Baseline::default(), &policy);
+    let found = judge(&observed, &Baseline::default(), &Policy::TOP);
     let mut report = sample::report("r1", "churn", found.verdict);
     let first = report.rungs.remove(0);
     let rung = |n: &u64| Rung {

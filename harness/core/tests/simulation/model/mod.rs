@@ -24,16 +24,6 @@ pub(crate) use self::shapes::{GROWING, SHAPES};
 use self::shapes::{Shape, Stacks, base, push};
 use super::random::Random;
 
-const POLICY: Policy = Policy {
-    threshold: None,
-    at_top: true,
-    accuse_from: 0,
-    accuse_anew_from: 0,
-    outside: None,
-    coarsens_to: Some(COARSEST_THRESHOLD),
-    today: None,
-};
-
 /// Rungs between one budget and three: three times as many iterations.
 const PATIENCE: usize = 6;
 
@@ -109,7 +99,7 @@ impl Workload {
             interval: self.interval,
             ..Observed::default()
         };
-        judge(&observed, &Baseline::default(), &POLICY)
+        judge(&observed, &Baseline::default(), &Policy::TOP)
     }
 }
 
