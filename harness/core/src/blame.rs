@@ -35,7 +35,7 @@ use crate::Frame;
 use crate::fold::{self, Trace, crate_of, package_of_file, version_of_file};
 
 /// The place to blame for a stack.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "reports", derive(serde::Deserialize))]
 #[serde(deny_unknown_fields)]
 pub struct Blame {

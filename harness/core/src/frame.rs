@@ -86,7 +86,7 @@ impl SymbolTable {
 ///
 /// File and line are for people. They are never part of a stack's identity, because they
 /// change with every edit.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[cfg_attr(feature = "reports", derive(serde::Deserialize))]
 #[serde(deny_unknown_fields)]
 pub struct Frame {

@@ -12,7 +12,7 @@ use plimsoll_core::judge::{Assessment, Policy, Verdict, judge};
 use plimsoll_core::report::units::signed_bytes;
 use plimsoll_core::report::{
     BASELINE, Check, CheckOutcome, Compared, Failure, Finding, LOAD, LadderEnd, Measured, Report,
-    Run, StackGrowth, files, json, text,
+    Run, Runner, StackGrowth, files, json, text,
 };
 use plimsoll_core::settings::Settings;
 use plimsoll_core::{Per, Tally, layout};
@@ -104,7 +104,7 @@ impl Scenario {
             selected: None,
             built_with: Vec::new(),
             benchmark: None,
-            runner: plimsoll_core::report::Runner::Test,
+            runner: Runner::Test,
             plimsoll: env!("CARGO_PKG_VERSION").to_owned(),
             files: project.relative(&folder),
             baseline: project.relative(&path),
@@ -219,12 +219,8 @@ impl Scenario {
         }
         // Who allocates, and who built the server, is not known.
         report.measured = Some(Measured {
-            target: String::new(),
-            profile: String::new(),
-            toolchain: String::new(),
-            jemalloc: String::new(),
             sample_interval: observed.interval.bytes(),
-            unwinder: String::new(),
+            ..Measured::default()
         });
         (report.verdict, report.threshold, report.visible) = (verdict, threshold, visible);
         if seen.rungs.iter().all(|rung| rung.live == Tally::default()) {

@@ -96,7 +96,7 @@ pub struct Baseline {
 }
 
 /// What the rates of a baseline were measured with.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MeasuredWith {
     /// The test that has the scenario, as `PACKAGE/TARGET`. Files of older versions have none.
     pub test: Option<String>,

@@ -327,7 +327,6 @@ fn last_resort(kinds: impl Iterator<Item = Kind> + Clone) -> Option<usize> {
 fn unknown(name: &str) -> Frame {
     Frame {
         function: name.to_owned(),
-        file: None,
-        line: None,
+        ..Frame::default()
     }
 }

@@ -101,11 +101,15 @@ impl Trend {
     /// ```
     pub fn of(at: &[u64], series: &Series, unit: Unit) -> Option<Trend> {
         let dumps = Dumps::of(at, series, unit)?;
-        let trend = Trend::of_levels(at, series, unit, &dumps);
-        Some(match series.stays {
+        Some(Trend::of_dumps(at, series, unit, &dumps))
+    }
+
+    fn of_dumps(at: &[u64], series: &Series, unit: Unit, dumps: &Dumps) -> Trend {
+        let trend = Trend::of_levels(at, series, unit, dumps);
+        match series.stays {
             Some(Stays::Evenly(kept, error)) => match unit {
-                Unit::Objects => trend.beside_a_leak(&dumps, kept.objects, error.objects),
-                Unit::Bytes => trend.beside_a_leak(&dumps, kept.bytes, error.bytes),
+                Unit::Objects => trend.beside_a_leak(dumps, kept.objects, error.objects),
+                Unit::Bytes => trend.beside_a_leak(dumps, kept.bytes, error.bytes),
             },
             // An object that becomes larger is allocated again, so it is young.
             Some(Stays::Young) if unit == Unit::Objects => Trend {
@@ -113,7 +117,7 @@ impl Trend {
                 ..trend
             },
             _ => trend,
-        })
+        }
     }
 
     fn of_levels(at: &[u64], series: &Series, unit: Unit, dumps: &Dumps) -> Trend {
@@ -180,28 +184,27 @@ fn has_octaves(at: &[u64]) -> bool {
 /// possible.
 pub(super) fn growth(at: &[u64], series: &Series) -> Growth {
     let quantity = |unit| {
-        let unknown = Quantity {
-            bound: f64::INFINITY,
-            findable_anew: f64::INFINITY,
-            ..Quantity::FLAT
+        let Some(dumps) = Dumps::of(at, series, unit) else {
+            return Quantity {
+                bound: f64::INFINITY,
+                findable_anew: f64::INFINITY,
+                ..Quantity::FLAT
+            };
         };
-        let dumps = Dumps::of(at, series, unit);
-        dumps
-            .zip(Trend::of(at, series, unit))
-            .map_or(unknown, |(dumps, trend)| {
-                let goes_on = trend.goes_on > GoesOn::No;
-                let rate = if goes_on { trend.rate } else { 0.0 };
-                Quantity {
-                    rate,
-                    bound: (rate + if goes_on { trend.error } else { 0.0 }).max(0.0),
-                    error: trend.error,
-                    law: trend.law.unwrap_or(Law::Fluctuating),
-                    rising: trend.goes_on == GoesOn::Yes,
-                    is_anew: false,
-                    findable: 0.0,
-                    findable_anew: dumps.findable(),
-                }
-            })
+        let trend = Trend::of_dumps(at, series, unit, &dumps);
+        let (rate, error) = match trend.goes_on {
+            GoesOn::No => (0.0, 0.0),
+            _ => (trend.rate, trend.error),
+        };
+        Quantity {
+            rate,
+            bound: (rate + error).max(0.0),
+            error: trend.error,
+            law: trend.law.unwrap_or(Law::Fluctuating),
+            rising: trend.goes_on == GoesOn::Yes,
+            findable_anew: dumps.findable(),
+            ..Quantity::FLAT
+        }
     };
     Growth {
         objects: quantity(Unit::Objects),

@@ -76,15 +76,13 @@ impl Report {
     /// Returns the first statement about the scenario.
     pub fn outcome(&self) -> Outcome {
         let said = |words: String| Words::default().say(words);
+        let alone = |said: Words| Outcome {
+            said,
+            ..Outcome::default()
+        };
         let mut place = None;
         let words = match self.verdict {
-            Verdict::Within => {
-                let said = said(self.within());
-                return Outcome {
-                    said,
-                    ..Outcome::default()
-                };
-            }
+            Verdict::Within => return alone(said(self.within())),
             Verdict::Improved => {
                 let are = are(self.stale().len().max(1), "is", "are");
                 said(format!("{are} no longer needed{}", ended(self.end)))
@@ -120,19 +118,13 @@ impl Report {
                     Some(failure) => words.say(": ").quote(&failure.what),
                     None => words,
                 };
-                return Outcome {
-                    said: match self.growing().as_slice() {
-                        [] => words,
-                        growing => words.say(format!("; until then {}", keeps(growing, "kept"))),
-                    },
-                    ..Outcome::default()
-                };
+                return alone(match self.growing().as_slice() {
+                    [] => words,
+                    growing => words.say(format!("; until then {}", keeps(growing, "kept"))),
+                });
             }
             Verdict::Broken if self.lacks_baseline() => {
-                return Outcome {
-                    said: said("its baseline cannot be used".to_owned()),
-                    ..Outcome::default()
-                };
+                return alone(said("its baseline cannot be used".to_owned()));
             }
             Verdict::Broken => said("the measurement cannot be trusted".to_owned()),
         };
@@ -569,8 +561,7 @@ impl Finding {
                 let names = stack.frames().iter().rev();
                 let frame = |name: &String| Frame {
                     function: name.clone(),
-                    file: None,
-                    line: None,
+                    ..Frame::default()
                 };
                 Cow::Owned(names.map(frame).collect())
             }

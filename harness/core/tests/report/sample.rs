@@ -57,8 +57,7 @@ pub(crate) fn rung(iterations: u64) -> Rung {
         threads: 1,
         descriptors: 3,
         resident: 1 << 20,
-        mappings: None,
-        memory: None,
+        ..Rung::default()
     }
 }
 
@@ -101,12 +100,7 @@ pub(crate) fn blame(function: &str, line: u32) -> Blame {
             file: Some("src/store.rs".to_owned()),
             line: Some(line),
         }),
-        called: None,
-        caller: None,
-        by: None,
-        origin: None,
-        thread_of: None,
-        needed_by: None,
+        ..Blame::default()
     }
 }
 

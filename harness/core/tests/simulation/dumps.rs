@@ -7,6 +7,7 @@ use plimsoll_core::growth::{GoesOn, Trend, Unit};
 use plimsoll_core::{Series, Tally};
 
 use super::random::Random;
+use Does::{Base, Bursts, Fills, FillsSlowly, Leaks, Step, Steps, Swing, Turnover};
 
 /// How many dumps there are at equal distances; 0 is a ladder from 1 to 64 distances.
 pub(crate) const DUMPS: [usize; 6] = [4, 6, 12, 30, 60, 0];
@@ -75,103 +76,87 @@ pub(crate) const HEALTHY: [Shape; 11] = [
     (
         "3,000 objects that live for 0.2 dumps",
         false,
-        &[Does::Turnover(3_000.0, 0.2)],
+        &[Turnover(3_000.0, 0.2)],
     ),
-    (
-        "3,000 that live for 5",
-        false,
-        &[Does::Turnover(3_000.0, 5.0)],
-    ),
-    (
-        "3,000 that live for 30",
-        false,
-        &[Does::Turnover(3_000.0, 30.0)],
-    ),
+    ("3,000 that live for 5", false, &[Turnover(3_000.0, 5.0)]),
+    ("3,000 that live for 30", false, &[Turnover(3_000.0, 30.0)]),
     (
         "3,000 that live for 100",
         false,
-        &[Does::Turnover(3_000.0, 100.0)],
+        &[Turnover(3_000.0, 100.0)],
     ),
     (
         "3,000 that live for 100, sampled",
         true,
-        &[Does::Turnover(300.0, 100.0)],
+        &[Turnover(300.0, 100.0)],
     ),
-    ("bursts", false, &[Does::Turnover(500.0, 0.2), Does::Bursts]),
-    (
-        "one step",
-        false,
-        &[Does::Turnover(3_000.0, 0.2), Does::Step],
-    ),
-    ("a cache that fills", false, &[Does::Fills]),
+    ("bursts", false, &[Turnover(500.0, 0.2), Bursts]),
+    ("one step", false, &[Turnover(3_000.0, 0.2), Step]),
+    ("a cache that fills", false, &[Fills]),
     (
         "a cache that fills, beside turnover",
         false,
-        &[Does::Turnover(3_000.0, 5.0), Does::Fills],
+        &[Turnover(3_000.0, 5.0), Fills],
     ),
-    ("a cache that fills slowly", false, &[Does::FillsSlowly]),
-    ("a daily swing", false, &[Does::Swing]),
+    ("a cache that fills slowly", false, &[FillsSlowly]),
+    ("a daily swing", false, &[Swing]),
 ];
 
 /// Stacks that leak.
 pub(crate) const LEAKING: [Shape; 14] = [
-    ("1,000 objects, alone", false, &[Does::Leaks(1_000.0)]),
+    ("1,000 objects, alone", false, &[Leaks(1_000.0)]),
     (
         "1,000, beside 3,000 that live for 0.2 dumps",
         false,
-        &[Does::Turnover(3_000.0, 0.2), Does::Leaks(1_000.0)],
+        &[Turnover(3_000.0, 0.2), Leaks(1_000.0)],
     ),
     (
         "1,000, beside 3,000 that live for 5",
         false,
-        &[Does::Turnover(3_000.0, 5.0), Does::Leaks(1_000.0)],
+        &[Turnover(3_000.0, 5.0), Leaks(1_000.0)],
     ),
     (
         "1,000, beside 3,000 that live for 30",
         false,
-        &[Does::Turnover(3_000.0, 30.0), Does::Leaks(1_000.0)],
+        &[Turnover(3_000.0, 30.0), Leaks(1_000.0)],
     ),
     (
         "1,000, beside 3,000 that live for 100",
         false,
-        &[Does::Turnover(3_000.0, 100.0), Does::Leaks(1_000.0)],
+        &[Turnover(3_000.0, 100.0), Leaks(1_000.0)],
     ),
     (
         "1,000, beside 3,000 that live for 5, sampled",
         true,
-        &[Does::Turnover(300.0, 5.0), Does::Leaks(100.0)],
+        &[Turnover(300.0, 5.0), Leaks(100.0)],
     ),
     (
         "1,000, beside 3,000 that live for 100, sampled",
         true,
-        &[Does::Turnover(300.0, 100.0), Does::Leaks(100.0)],
+        &[Turnover(300.0, 100.0), Leaks(100.0)],
     ),
-    ("1,000, in six steps", false, &[Does::Steps]),
+    ("1,000, in six steps", false, &[Steps]),
     (
         "1,000, in six steps, beside 3,000 that live for 0.2",
         false,
-        &[Does::Turnover(3_000.0, 0.2), Does::Steps],
+        &[Turnover(3_000.0, 0.2), Steps],
     ),
     ("a `Vec` that doubles", false, &[Does::Vec]),
-    ("30, alone", false, &[Does::Leaks(30.0)]),
+    ("30, alone", false, &[Leaks(30.0)]),
     (
         "1,000, beside a million that stay",
         false,
-        &[Does::Base(1_000_000), Does::Leaks(1_000.0)],
+        &[Base(1_000_000), Leaks(1_000.0)],
     ),
     (
         "3,000, beside bursts",
         false,
-        &[
-            Does::Turnover(500.0, 0.2),
-            Does::Bursts,
-            Does::Leaks(3_000.0),
-        ],
+        &[Turnover(500.0, 0.2), Bursts, Leaks(3_000.0)],
     ),
     (
         "3,000, beside a daily swing",
         false,
-        &[Does::Swing, Does::Leaks(3_000.0)],
+        &[Swing, Leaks(3_000.0)],
     ),
 ];
 
@@ -182,7 +167,7 @@ impl Does {
         let share = random.unit();
         let mut before = 0.0;
         let mut there = match self {
-            Does::Turnover(mean, _) => random.poisson(mean),
+            Turnover(mean, _) => random.poisson(mean),
             _ => 0,
         };
         let size = 1_000 + random.below(2_000);
@@ -191,35 +176,35 @@ impl Does {
             let passed = at - before;
             before = *at;
             match self {
-                Does::Turnover(mean, life) => {
+                Turnover(mean, life) => {
                     let stays = (-passed / life).exp();
                     there = random.binomial(there, stays) + random.poisson(mean * (1.0 - stays));
                     there
                 }
-                Does::Bursts => match random.below(5) {
+                Bursts => match random.below(5) {
                     0 => random.below(3_000),
                     _ => 0,
                 },
-                Does::Swing => {
+                Swing => {
                     let swing = 0.3 * (TAU * (at / period + share)).sin();
                     random.poisson(3_000.0 * (1.0 + swing))
                 }
-                Does::Fills => {
+                Fills => {
                     let full = (0.1 + 0.5 * share) * whole;
                     (3_000.0 * (at / full).min(1.0)) as u64
                 }
-                Does::FillsSlowly => {
+                FillsSlowly => {
                     let most = (0.05 + 0.3 * share) * whole;
                     (3_000.0 * (1.0 - (-at / most).exp())) as u64
                 }
-                Does::Step if *at < share * whole => 0,
-                Does::Step => size,
-                Does::Leaks(objects) => {
+                Step if *at < share * whole => 0,
+                Step => size,
+                Leaks(objects) => {
                     there += random.poisson(objects * passed / whole);
                     there
                 }
-                Does::Steps => (1_000.0 / 6.0 * (6.0 * at / whole + share).floor()) as u64,
-                Does::Base(objects) => objects,
+                Steps => (1_000.0 / 6.0 * (6.0 * at / whole + share).floor()) as u64,
+                Base(objects) => objects,
                 Does::Vec => {
                     let age = 0.2 + 0.25 * share * whole;
                     ((at + age) * 10_000.0 / whole).log2().ceil().exp2() as u64

@@ -220,12 +220,9 @@ fn rates_of_a_server() {
         measured: Some(MeasuredWith {
             test: Some("lru/watch".to_owned()),
             per: per.parse().unwrap(),
-            target: String::new(),
-            profile: String::new(),
-            toolchain: String::new(),
-            jemalloc: String::new(),
             sample_interval: 524_288,
             iterations: 1024,
+            ..MeasuredWith::default()
         }),
         ..with(vec![accept("a", 1.0, 8.0)])
     };
