@@ -18,7 +18,7 @@ mod read;
 pub use self::limits::Limits;
 #[cfg(feature = "reports")]
 pub use self::read::{
-    MAX_DEPTH, ReportError, check_size, parse, parse_within, required, to_line_within,
+    MAX_DEPTH, ReportError, check_start, from_slice, parse, parse_within, required, to_line_within,
     to_string_within,
 };
 use super::Report;

@@ -53,6 +53,28 @@ struct ScenarioV1 {
     report: Option<Box<RawValue>>,
 }
 
+impl JoinedV1 {
+    /// Returns every string that is cut as it is written, and checked as it is read.
+    fn strings(&mut self) -> Vec<&mut String> {
+        let mut all = vec![&mut self.plimsoll];
+        all.extend(&mut self.runs);
+        if let Some(of) = &mut self.source {
+            all.extend([
+                &mut of.repository,
+                &mut of.event,
+                &mut of.head,
+                &mut of.prefix,
+            ]);
+            all.extend(&mut of.base);
+        }
+        for one in &mut self.scenarios {
+            all.extend([&mut one.package, &mut one.target, &mut one.scenario]);
+            all.extend(one.platform.iter_mut().chain(&mut one.problem));
+        }
+        all
+    }
+}
+
 /// Writes a joined report, cut to the limits of [`parse`].
 ///
 /// If the text is still too long, the following are left out, in this order:
@@ -67,13 +89,13 @@ pub fn to_string(joined: &Joined) -> String {
 /// As [`to_string`], in at most this many bytes.
 fn to_string_within(joined: &Joined, most: usize) -> String {
     let mut joined = with_few_scenarios(joined);
-    let indented = Written::new(&joined, Limits::UNTRUSTED, Space::Indented);
+    let indented = Written::new(&joined, Limits::UNTRUSTED, true);
     let text = write(&joined, &indented);
     if text.len() <= most {
         return text;
     }
     let all: Vec<Limits> = successors(Some(Limits::UNTRUSTED), |limits| limits.halved()).collect();
-    let written = |limits: &Limits| Written::new(&joined, *limits, Space::None);
+    let written = |limits: &Limits| Written::new(&joined, *limits, false);
     // Tighter limits give a shorter text, so a binary search finds the loosest limits that
     // fit.
     let fits = |limits: &Limits| write(&joined, &written(limits)).len() <= most;
@@ -134,39 +156,33 @@ fn leave_reports_out(joined: &mut Joined, share: usize, of: usize, most: usize) 
     !order.is_empty()
 }
 
-/// The whitespace between the tokens of the file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Space {
-    Indented,
-    None,
-}
-
 /// The reports as they go into the file, each at the index of its scenario. Reports are nearly
 /// all of the file, so they are serialised once, however often the rest is written.
 struct Written {
     limits: Limits,
-    space: Space,
+    /// Whether there is whitespace between the tokens of the file.
+    is_indented: bool,
     reports: Vec<Option<Box<RawValue>>>,
 }
 
 impl Written {
-    fn new(joined: &Joined, limits: Limits, space: Space) -> Written {
+    fn new(joined: &Joined, limits: Limits, is_indented: bool) -> Written {
         let reports = joined.scenarios.iter().map(|scenario| {
             let report = scenario.report()?;
-            let text = match space {
+            let text = match is_indented {
                 // Indented to its place in the file. Strings do not change, because a line
                 // feed in a JSON string is an escape.
-                Space::Indented => report::to_string_within(&unlisted(report), &limits)
+                true => report::to_string_within(&unlisted(report), &limits)
                     .trim_end()
                     .replace('\n', "\n      "),
-                Space::None => report::to_line_within(&unlisted(report), &limits),
+                false => report::to_line_within(&unlisted(report), &limits),
             };
             #[expect(clippy::expect_used, reason = "a report's own format is JSON")]
             Some(RawValue::from_string(text).expect("a report is JSON"))
         });
         Written {
             limits,
-            space,
+            is_indented,
             reports: reports.collect(),
         }
     }
@@ -181,28 +197,24 @@ fn unlisted(report: &Report) -> Report {
 }
 
 fn write(joined: &Joined, written: &Written) -> String {
-    let cut = |text: &str| cut(text, &written.limits);
     let scenarios = joined.scenarios.iter().zip(&written.reports);
-    let scenarios = scenarios
-        .map(|(scenario, report)| scenario_v1(scenario, report.as_deref(), &written.limits));
-    let file = JoinedV1 {
+    let scenarios = scenarios.map(|(scenario, report)| scenario_v1(scenario, report.as_deref()));
+    let mut file = JoinedV1 {
         version: VERSION,
         plimsoll: env!("CARGO_PKG_VERSION").to_owned(),
-        runs: joined.runs.iter().map(|run| cut(run)).collect(),
-        source: joined.source.as_ref().map(|source| Source {
-            repository: cut(&source.repository),
-            event: cut(&source.event),
-            head: cut(&source.head),
-            base: source.base.as_deref().map(cut),
-            prefix: cut(&source.prefix),
-            ..*source
-        }),
+        runs: joined.runs.clone(),
+        source: joined.source.clone(),
         verdict: word(joined.verdict()).to_owned(),
         scenarios: scenarios.collect(),
     };
-    let text = match written.space {
-        Space::Indented => serde_json::to_string_pretty(&file),
-        Space::None => serde_json::to_string(&file),
+    // Names are cut to the same length as in the reports, because `parse` requires that they
+    // are equal.
+    for text in file.strings() {
+        written.limits.truncate(text);
+    }
+    let text = match written.is_indented {
+        true => serde_json::to_string_pretty(&file),
+        false => serde_json::to_string(&file),
     };
     #[expect(
         clippy::expect_used,
@@ -212,30 +224,20 @@ fn write(joined: &Joined, written: &Written) -> String {
     text + "\n"
 }
 
-fn scenario_v1(scenario: &Scenario, report: Option<&RawValue>, limits: &Limits) -> ScenarioV1 {
-    // Cut to the same length as the names in the report, because `parse` requires that they
-    // are equal.
-    let cut = |text: &str| cut(text, limits);
+fn scenario_v1(scenario: &Scenario, report: Option<&RawValue>) -> ScenarioV1 {
     let (problem, report) = match &scenario.outcome {
-        Outcome::NoResult(why) => (Some(cut(why)), None),
+        Outcome::NoResult(why) => (Some(why.clone()), None),
         Outcome::Report(_) => (None, report.map(RawValue::to_owned)),
     };
     ScenarioV1 {
-        package: cut(&scenario.package),
-        target: cut(&scenario.target),
-        scenario: cut(&scenario.name),
-        platform: scenario.platform.as_deref().map(cut),
+        package: scenario.package.clone(),
+        target: scenario.target.clone(),
+        scenario: scenario.name.clone(),
+        platform: scenario.platform.clone(),
         verdict: word(scenario.verdict()).to_owned(),
         problem,
         report,
     }
-}
-
-fn cut(text: &str, limits: &Limits) -> String {
-    let end = (0..=limits.string().min(text.len()))
-        .rev()
-        .find(|&at| text.is_char_boundary(at));
-    text[..end.unwrap_or(0)].to_owned()
 }
 
 /// Parses a joined report.
@@ -244,33 +246,13 @@ fn cut(text: &str, limits: &Limits) -> String {
 ///
 /// On anything that [`to_string`] would not have written.
 pub fn parse(bytes: &[u8]) -> Result<Joined, ReportError> {
-    report::check_size(bytes)?;
-    #[derive(Deserialize)]
-    struct Head {
-        version: u64,
-    }
-    let head: Head = serde_json::from_slice(bytes).map_err(|err| syntax(&err))?;
-    if head.version > VERSION {
-        return Err(ReportError::Newer {
-            expected: VERSION,
-            found: head.version,
-        });
-    }
-    if head.version < VERSION {
-        return Err(value("version", "1", head.version));
-    }
-    let file: JoinedV1 = serde_json::from_slice(bytes).map_err(|err| syntax(&err))?;
-    at_most("scenarios", MAX_SCENARIOS, file.scenarios.len())?;
-    at_most("runs", MAX_SCENARIOS, file.runs.len())?;
-    for run in &file.runs {
-        check_string(run)?;
-    }
-    check_string(&file.plimsoll)?;
-    if let Some(of) = &file.source {
-        let strings = [&of.repository, &of.event, &of.head, &of.prefix];
-        for text in strings.into_iter().chain(&of.base) {
-            check_string(text)?;
-        }
+    report::check_start(bytes, VERSION, "1")?;
+    let mut file: JoinedV1 = report::from_slice(bytes)?;
+    ReportError::at_most("scenarios", MAX_SCENARIOS, file.scenarios.len())?;
+    ReportError::at_most("runs", MAX_SCENARIOS, file.runs.len())?;
+    let limit = Limits::UNTRUSTED.string();
+    for text in file.strings() {
+        ReportError::at_most("bytes in a string", limit, text.len())?;
     }
     let scenarios = file.scenarios.into_iter().map(scenario);
     let joined = Joined {
@@ -283,10 +265,7 @@ pub fn parse(bytes: &[u8]) -> Result<Joined, ReportError> {
 }
 
 fn scenario(file: ScenarioV1) -> Result<Scenario, ReportError> {
-    let strings = [&file.package, &file.target, &file.scenario].into_iter();
-    for text in strings.chain(&file.platform).chain(&file.problem) {
-        check_string(text)?;
-    }
+    let value = ReportError::value;
     let outcome = match (file.report, file.problem) {
         (Some(raw), None) => {
             let report = report::parse_within(raw.get().as_bytes(), &Limits::UNTRUSTED)?;
@@ -318,39 +297,7 @@ fn scenario(file: ScenarioV1) -> Result<Scenario, ReportError> {
 fn check_verdict(found: &str, verdict: Option<Verdict>) -> Result<(), ReportError> {
     match word(verdict) {
         expected if found == expected => Ok(()),
-        expected => Err(value("verdict", expected, "another")),
-    }
-}
-
-fn at_most(what: &'static str, limit: usize, found: usize) -> Result<(), ReportError> {
-    match found > limit {
-        true => Err(ReportError::TooMany { what, limit, found }),
-        false => Ok(()),
-    }
-}
-
-fn check_string(text: &str) -> Result<(), ReportError> {
-    at_most("bytes in a string", Limits::UNTRUSTED.string(), text.len())
-}
-
-fn syntax(error: &serde_json::Error) -> ReportError {
-    let mut message = error.to_string();
-    if let Some(place) = message.rfind(" at line ") {
-        message.truncate(place);
-    }
-    ReportError::Syntax {
-        line: error.line(),
-        column: error.column(),
-        // The message quotes text from the file.
-        message: plimsoll_desk::out::safe_line(&message),
-    }
-}
-
-fn value(at: &'static str, expected: &str, found: impl ToString) -> ReportError {
-    ReportError::Value {
-        at,
-        expected: expected.to_owned(),
-        found: found.to_string(),
+        expected => Err(ReportError::value("verdict", expected, "another")),
     }
 }
 

@@ -68,6 +68,13 @@ impl Limits {
         self.string
     }
 
+    /// Cuts a string to its limit, at the boundary of a character.
+    pub fn truncate(&self, text: &mut String) {
+        let mut ends = (0..=self.string.min(text.len())).rev();
+        let end = ends.find(|&at| text.is_char_boundary(at));
+        text.truncate(end.unwrap_or(0));
+    }
+
     /// Returns these limits with every part that is not essential halved; strings keep at
     /// least 64 bytes. `None` if nothing is left to halve.
     pub fn halved(self) -> Option<Limits> {
@@ -118,7 +125,7 @@ impl Limits {
         // A limit that is too large is one that is not known.
         cut.visible = cut.visible.map(|seen| seen.within(self.rate));
         for text in strings(&mut cut) {
-            truncate(text, self.string);
+            self.truncate(text);
         }
         if let Some(failure) = &mut cut.failure {
             keep_end(&mut failure.output, self.output);
@@ -190,15 +197,7 @@ fn finite(value: f64, most: f64) -> f64 {
     }
 }
 
-/// Cuts a text at the boundary of a character.
-fn truncate(text: &mut String, limit: usize) {
-    if text.len() > limit {
-        let end = (0..=limit).rev().find(|&at| text.is_char_boundary(at));
-        text.truncate(end.unwrap_or(0));
-    }
-}
-
-/// The same, but keeps the end of the text.
+/// Cuts a text at the boundary of a character, and keeps its end.
 fn keep_end(text: &mut String, limit: usize) {
     let start = text.len().saturating_sub(limit);
     let start = (start..=text.len()).find(|&at| text.is_char_boundary(at));

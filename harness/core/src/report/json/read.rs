@@ -28,19 +28,43 @@ pub fn parse(bytes: &[u8]) -> Result<Report, ReportError> {
     parse_within(bytes, &Limits::FORMAT)
 }
 
-/// Refuses a file that is too long, or nested too deep for a recursive parser.
+/// Refuses a file that is too long, is nested too deep for a recursive parser, or has another
+/// version than 1 to `newest`. Of the rest it reads nothing: a newer format is recognised by its
+/// version alone.
 ///
 /// # Errors
 ///
-/// If the file is too long or nested too deep.
-pub fn check_size(bytes: &[u8]) -> Result<(), ReportError> {
+/// If the file is one of these. `expected` has the versions in words.
+pub fn check_start(bytes: &[u8], newest: u64, expected: &str) -> Result<(), ReportError> {
+    #[derive(Deserialize)]
+    struct Head {
+        version: u64,
+    }
     if bytes.len() > MAX_BYTES {
         return Err(ReportError::TooLong {
             limit: MAX_BYTES,
             found: bytes.len(),
         });
     }
-    check_depth(bytes)
+    check_depth(bytes)?;
+    let Head { version: found } = from_slice(bytes)?;
+    match found {
+        0 => Err(ReportError::value("version", expected, found)),
+        _ if found > newest => Err(ReportError::Newer {
+            expected: newest,
+            found,
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Reads a part of a report, or a file that has reports.
+///
+/// # Errors
+///
+/// If the bytes are something else.
+pub fn from_slice<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, ReportError> {
+    serde_json::from_slice(bytes).map_err(|error| syntax(&error))
 }
 
 /// Reads a report under other limits than those of the format.
@@ -49,23 +73,7 @@ pub fn check_size(bytes: &[u8]) -> Result<(), ReportError> {
 ///
 /// If the file is anything that [`to_string_within`] would not have written.
 pub fn parse_within(bytes: &[u8], limits: &Limits) -> Result<Report, ReportError> {
-    check_size(bytes)?;
-    match version(bytes)? {
-        1..=VERSION => {}
-        found if found > VERSION => {
-            return Err(ReportError::Newer {
-                expected: VERSION,
-                found,
-            });
-        }
-        found => {
-            return Err(ReportError::Value {
-                at: "version",
-                expected: format!("1 to {VERSION}"),
-                found: found.to_string(),
-            });
-        }
-    }
+    check_start(bytes, VERSION, &format!("1 to {VERSION}"))?;
     let report = read(bytes)?;
     limits.check(&report)?;
     Ok(report)
@@ -87,19 +95,8 @@ pub fn to_line_within(report: &Report, limits: &Limits) -> String {
     serde_json::to_string(&limits.cut(report)).expect("plain data serialises")
 }
 
-/// Reads only the version, whatever else the file contains. A newer format is recognised by
-/// its version and by nothing else.
-fn version(bytes: &[u8]) -> Result<u64, ReportError> {
-    #[derive(Deserialize)]
-    struct Head {
-        version: u64,
-    }
-    let head: Head = serde_json::from_slice(bytes).map_err(|error| syntax(&error))?;
-    Ok(head.version)
-}
-
 fn read(bytes: &[u8]) -> Result<Report, ReportError> {
-    let mut report: Report = serde_json::from_slice(bytes).map_err(|error| syntax(&error))?;
+    let mut report: Report = from_slice(bytes)?;
     check_keys(bytes, report.version)?;
     if report.version == 1 {
         for finding in &mut report.findings {
@@ -123,18 +120,17 @@ fn check_keys(bytes: &[u8], version: u64) -> Result<(), ReportError> {
         bytes_law: Option<IgnoredAny>,
         survivors: Option<IgnoredAny>,
     }
-    let Findings { findings } = serde_json::from_slice(bytes).map_err(|error| syntax(&error))?;
+    let Findings { findings } = from_slice(bytes)?;
     let has_keys = |finding: &Since2| {
         let keys = [&finding.objects_law, &finding.bytes_law, &finding.survivors];
         keys.iter().all(|key| key.is_some() == (version > 1))
     };
     match findings.iter().all(has_keys) {
         true => Ok(()),
-        false => Err(ReportError::Value {
-            at: "findings",
-            expected: SINCE_2.to_owned(),
-            found: format!("others in format {version}"),
-        }),
+        false => {
+            let found = format!("others in format {version}");
+            Err(ReportError::value("findings", SINCE_2, found))
+        }
     }
 }
 
@@ -234,6 +230,29 @@ pub enum ReportError {
     },
     /// A rate is larger than any program can reach.
     OutOfRange,
+}
+
+impl ReportError {
+    /// Returns the error for a value that makes no sense.
+    pub fn value(at: &'static str, expected: &str, found: impl ToString) -> Self {
+        Self::Value {
+            at,
+            expected: expected.to_owned(),
+            found: found.to_string(),
+        }
+    }
+
+    /// Refuses more of something than the limit allows.
+    ///
+    /// # Errors
+    ///
+    /// [`ReportError::TooMany`].
+    pub fn at_most(what: &'static str, limit: usize, found: usize) -> Result<(), Self> {
+        match found > limit {
+            true => Err(Self::TooMany { what, limit, found }),
+            false => Ok(()),
+        }
+    }
 }
 
 impl fmt::Display for ReportError {

@@ -109,7 +109,7 @@ fn what_is_written_can_be_read() {
 #[test]
 fn compact_json_is_the_same_json() {
     let full = full();
-    let short = write(&full, &Written::new(&full, Limits::UNTRUSTED, Space::None));
+    let short = write(&full, &Written::new(&full, Limits::UNTRUSTED, false));
     assert_eq!(short.find('\n'), Some(short.len() - 1));
     assert!(!short.contains("\": "), "{short}");
     let parsed: Value = serde_json::from_str(&short).unwrap();

@@ -10,10 +10,7 @@ const MAX_SCENARIOS: usize = 1_000;
 impl Limits {
     /// Refuses a report that exceeds the limits.
     pub(in crate::report::json) fn check(&self, report: &Report) -> Result<(), ReportError> {
-        let at_most = |what, limit, found| match found > limit {
-            true => Err(ReportError::TooMany { what, limit, found }),
-            false => Ok(()),
-        };
+        let at_most = ReportError::at_most;
         at_most("scenarios", MAX_SCENARIOS, report.run.scenarios.len())?;
         let selected = report.run.selected.as_ref().map_or(0, Vec::len);
         at_most("scenarios", MAX_SCENARIOS, selected)?;
