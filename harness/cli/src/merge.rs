@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::bail;
 
 use crate::args::MergeArgs;
+use plimsoll_core::judge::Verdict;
 use plimsoll_desk::atomic;
 use plimsoll_desk::out::{Out, safe_line};
 use plimsoll_desk::project::shown;
 use plimsoll_report::input;
-use plimsoll_report::joined::{self, Joined, Outcome, Scenario, Twice};
+use plimsoll_report::joined::{self, Joined, Outcome, Scenario};
 
 pub(crate) fn run(args: &MergeArgs, out: &mut Out) -> anyhow::Result<()> {
     let mut parts = Vec::new();
@@ -28,8 +29,9 @@ pub(crate) fn run(args: &MergeArgs, out: &mut Out) -> anyhow::Result<()> {
     of_one_commit(&parts)?;
     of_one_list(&parts)?;
     let merged = joined::merge(parts);
-    for twice in &merged.twice {
-        out.warning(&conflict(twice));
+    let scenarios = merged.joined.scenarios.iter().zip(&merged.results);
+    for (scenario, results) in scenarios.filter(|(_, results)| results.len() > 1) {
+        out.warning(&conflict(scenario, results));
     }
     let text = joined::json::to_string(&merged.joined);
     match &args.output {
@@ -43,8 +45,7 @@ pub(crate) fn run(args: &MergeArgs, out: &mut Out) -> anyhow::Result<()> {
 fn of_one_commit(parts: &[(String, Joined)]) -> anyhow::Result<()> {
     let mut commits: BTreeMap<&str, &str> = BTreeMap::new();
     for (from, part) in parts {
-        let reports = part.scenarios.iter().filter_map(Scenario::report);
-        for commit in reports.filter_map(|report| report.run.commit.as_deref()) {
+        for commit in part.commits() {
             commits.entry(commit).or_insert(from);
         }
     }
@@ -91,14 +92,15 @@ fn of_one_list(parts: &[(String, Joined)]) -> anyhow::Result<()> {
 
 /// Returns the warning on several results: `lru_churn (demo, leaks) is regressed in shard-1
 /// and within in shard-2: the worse counts`.
-fn conflict(twice: &Twice) -> String {
-    let results = twice.results.iter();
-    let results = results.map(|(from, verdict)| format!("{verdict} in {from}"));
+fn conflict(scenario: &Scenario, results: &[(String, Verdict)]) -> String {
+    let results = results
+        .iter()
+        .map(|(from, verdict)| format!("{verdict} in {from}"));
     format!(
         "{} ({}, {}) is {}: the worse counts",
-        safe_line(&twice.name),
-        safe_line(&twice.package),
-        safe_line(&twice.target),
+        safe_line(&scenario.name),
+        safe_line(&scenario.package),
+        safe_line(&scenario.target),
         results.collect::<Vec<_>>().join(" and ")
     )
 }

@@ -11,18 +11,8 @@ use super::{Joined, Scenario};
 #[derive(Clone, Debug)]
 pub struct Merged {
     pub joined: Joined,
-    /// Sorted as in `joined`.
-    pub twice: Vec<Twice>,
-}
-
-/// A scenario with more than one result on one platform.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Twice {
-    pub package: String,
-    pub target: String,
-    pub name: String,
-    /// The origin of each result, and its verdict.
-    pub results: Vec<(String, Verdict)>,
+    /// The origin of each result of each scenario, and its verdict.
+    pub results: Vec<Vec<(String, Verdict)>>,
 }
 
 /// Joins the reports of a matrix or of shards. Each part comes with a name of its origin. The
@@ -79,18 +69,7 @@ pub fn merge(mut parts: Vec<(String, Joined)>) -> Merged {
             }
         }
     }
-    let several = joined.scenarios.iter().zip(results);
-    let several = several.filter(|(_, results)| results.len() > 1);
-    let twice = several.map(|(scenario, results)| Twice {
-        package: scenario.package.clone(),
-        target: scenario.target.clone(),
-        name: scenario.name.clone(),
-        results,
-    });
-    Merged {
-        twice: twice.collect(),
-        joined,
-    }
+    Merged { joined, results }
 }
 
 /// Returns whether both are the same report. The lists of their targets' scenarios are not

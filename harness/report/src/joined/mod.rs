@@ -21,7 +21,7 @@ use plimsoll_core::report::Report;
 use plimsoll_core::report::json::required;
 use serde::{Deserialize, Serialize};
 
-pub use merge::{Twice, merge};
+pub use merge::merge;
 pub use no_result::NoResult;
 
 /// The reports of one run, or of several runs that are shown together.
