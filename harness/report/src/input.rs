@@ -1,8 +1,7 @@
 //! Reads reports from folders and files.
 
 use std::fmt;
-use std::fs::{self, File};
-use std::io::Read;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -12,6 +11,7 @@ use plimsoll_core::report::json::{self as report, Limits, MAX_BYTES, ReportError
 use crate::archive;
 use crate::joined::{self, Joined, NoResult, Scenario, Source};
 use crate::reports::Reports;
+use plimsoll_desk::file;
 use plimsoll_desk::out::Out;
 use plimsoll_desk::project::shown;
 
@@ -188,10 +188,7 @@ fn read_capped(path: &Path) -> anyhow::Result<Vec<u8>> {
         let message = format!("{} is not a regular file", shown(path));
         return Err(Unread::error(NoResult::NotAFile, message));
     }
-    let file = File::open(path).with_context(failed)?;
-    let mut bytes = Vec::new();
-    let read = file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes);
-    read.map(|_| bytes).with_context(failed)
+    file::read(path, MAX_BYTES).with_context(failed)
 }
 
 /// Parses a joined report or a scenario's report, whichever the bytes hold.

@@ -305,7 +305,11 @@ impl Reports {
             scenarios.extend(names.into_iter().map(|name| match reports.get(name) {
                 Some(found) => Scenario::from(found.report.clone()),
                 None => {
-                    let why = self.why_none(&package, &target, name);
+                    let unreadable = self.unreadable(&package, &target, name);
+                    let why = unreadable
+                        .map_or("it left no report in this run".to_owned(), |file| {
+                            format!("its report cannot be read: {}", file.problem)
+                        });
                     Scenario::without_result(&package, &target, name, why)
                 }
             }));
@@ -332,14 +336,8 @@ impl Reports {
                 let selected = report.run.selected.as_ref();
                 selected.is_some_and(|selected| !selected.contains(&scenario.name))
             });
-            let dir = layout::scenario_dir(
-                Path::new(""),
-                &scenario.package,
-                &scenario.target,
-                &scenario.name,
-            );
-            let is_unreadable = self.unreadable.iter().any(|file| place(&file.path) == dir);
-            if scenario.report().is_some() || !is_left_out || is_unreadable {
+            let unreadable = self.unreadable(&scenario.package, &scenario.target, &scenario.name);
+            if scenario.report().is_some() || !is_left_out || unreadable.is_some() {
                 continue;
             }
             let mut why = "a filter left it out of this run".to_owned();
@@ -359,12 +357,10 @@ impl Reports {
         }
     }
 
-    fn why_none(&self, package: &str, target: &str, scenario: &str) -> String {
+    fn unreadable(&self, package: &str, target: &str, scenario: &str) -> Option<&Unreadable> {
         let dir = layout::scenario_dir(Path::new(""), package, target, scenario);
-        match self.unreadable.iter().find(|file| place(&file.path) == dir) {
-            Some(file) => format!("its report cannot be read: {}", file.problem),
-            None => "it left no report in this run".to_owned(),
-        }
+        let mut files = self.unreadable.iter();
+        files.find(|file| place(&file.path) == dir)
     }
 }
 

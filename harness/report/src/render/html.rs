@@ -188,6 +188,26 @@ fn marked(text: &str) -> Markup {
     }
 }
 
+/// Returns a numbered list. Items after the first `most` are folded, below a line that counts
+/// them.
+fn folded<T>(
+    all: &[T],
+    most: usize,
+    (one, many): (&str, &str),
+    item: impl Fn(&T) -> Markup,
+) -> Markup {
+    let (shown, rest) = all.split_at(all.len().min(most));
+    html! {
+        ol { @for one in shown { (item(one)) } }
+        @if !rest.is_empty() {
+            details class="rest" {
+                summary { (plural(rest.len() as u64, one, many)) }
+                ol start=(most + 1) { @for one in rest { (item(one)) } }
+            }
+        }
+    }
+}
+
 fn code(text: &str) -> Markup {
     html! { code { (line(text)) } }
 }

@@ -203,8 +203,7 @@ fn links(context: &Context) -> Option<String> {
     };
     let report = link("report", &context.report_url);
     let job = link("measuring job", &context.job_url);
-    let links: Vec<String> = report.into_iter().chain(job).collect();
-    (!links.is_empty()).then(|| links.join(" · "))
+    joined(report.into_iter().chain(job), " · ")
 }
 
 /// Returns the list of changed files on which the pull request's own verdict rests.
@@ -295,6 +294,12 @@ fn few(one: &str, many: &str, all: impl Iterator<Item = String>) -> Option<Strin
     let all = first(MAX_NAMED, all, more);
     let word = if all.len() == 1 { one } else { many };
     (!all.is_empty()).then(|| format!("{word} {}", all.join(", ")))
+}
+
+/// Returns all texts in one, if there are any.
+fn joined(all: impl IntoIterator<Item = String>, between: &str) -> Option<String> {
+    let all = Vec::from_iter(all);
+    (!all.is_empty()).then(|| all.join(between))
 }
 
 /// Returns the first texts and, if there are others, how many.

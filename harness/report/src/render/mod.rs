@@ -17,9 +17,8 @@ pub mod tree;
 use plimsoll_text::words::capital;
 use std::collections::BTreeMap;
 
-use plimsoll_core::Tally;
 use plimsoll_core::growth::Unit;
-use plimsoll_core::report::Finding;
+use plimsoll_core::report::units::{count, size};
 use plimsoll_text::words::Words;
 
 use self::base::Base;
@@ -140,13 +139,12 @@ impl<'a> View<'a> {
     }
 }
 
-/// Returns a finding's level at every rung: bytes, or the number of what is counted.
-fn levels(finding: &Finding) -> Vec<u64> {
-    let level = |level: &Tally| match finding.subject.unit() {
-        None | Some(Unit::Bytes) => level.bytes,
-        Some(Unit::Objects) => level.objects,
-    };
-    finding.levels.iter().map(level).collect()
+/// Formats a level: bytes, or the number of what is counted.
+fn level(value: u64, unit: Unit) -> String {
+    match unit {
+        Unit::Bytes => size(value),
+        Unit::Objects => count(value),
+    }
 }
 
 #[cfg(test)]

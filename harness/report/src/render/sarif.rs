@@ -189,20 +189,15 @@ fn found(joined: &Joined) -> Vec<Found<'_>> {
         let Some(cause) = &worst.cause else {
             continue;
         };
-        let Some(rule) = rule(cause.first()) else {
+        let first = cause.first();
+        let Some(rule) = rule(first) else {
             continue;
         };
         let names = entry.members.iter();
         let names = names.map(|member| member.scenario.name.as_str());
         let grows = (names.collect(), total(&cause.findings, |one| one.rate));
         let message = message::entry(joined, &titles, &entry);
-        add(
-            rule,
-            worst.scenario,
-            Some(cause.first()),
-            Some(grows),
-            message,
-        );
+        add(rule, worst.scenario, Some(first), Some(grows), message);
     }
     for scenario in &joined.scenarios {
         let report = match &scenario.outcome {

@@ -1,13 +1,13 @@
 //! What needs a person: one entry for each cause, in the order of every output.
 
 use maud::{Markup, html};
-use plimsoll_core::report::units::{bytes, plural};
+use plimsoll_core::report::units::bytes;
 use plimsoll_core::report::view::Node;
 use plimsoll_core::to_f64;
 use plimsoll_text::words::{Word, Words};
 
 use super::escape::{block, line};
-use super::{Page, badge, class, code, marked};
+use super::{Page, badge, class, code, folded, marked};
 use crate::render::capital;
 use crate::render::entries::{Entry, Kind};
 use crate::render::links::Links;
@@ -19,20 +19,12 @@ const MOST_SCENARIOS: usize = 50;
 
 pub(super) fn all(page: &Page<'_>) -> Markup {
     let entries = &page.view.entries;
-    let (shown, rest) = entries.split_at(entries.len().min(MOST_ENTRIES));
+    let more = ("more cause", "more causes");
     html! {
         @if !entries.is_empty() {
             section class="entries" aria-labelledby="~entries" {
                 h2 id="~entries" { "What to look at" }
-                ol { @for entry in shown { (one(page, entry)) } }
-                @if !rest.is_empty() {
-                    details class="rest" {
-                        summary { (plural(rest.len() as u64, "more cause", "more causes")) }
-                        ol start=(MOST_ENTRIES + 1) {
-                            @for entry in rest { (one(page, entry)) }
-                        }
-                    }
-                }
+                (folded(entries, MOST_ENTRIES, more, |entry| one(page, entry)))
             }
         }
     }

@@ -3,12 +3,12 @@
 use super::entry::{source, words};
 use super::escape::line;
 use super::plot::share;
-use super::{fact, marked};
+use super::{fact, folded, marked};
 use crate::render::links::Links;
 use maud::{Markup, html};
 use plimsoll_core::blame::is_plumbing;
 use plimsoll_core::judge::Verdict;
-use plimsoll_core::report::units::{count, plural, span};
+use plimsoll_core::report::units::{count, span};
 use plimsoll_core::report::view::collapse::{Collapse, Part, frames_of};
 use plimsoll_core::report::view::{Amount, Sum};
 use plimsoll_core::report::{Finding, Report};
@@ -53,22 +53,14 @@ pub(super) fn sums(report: &Report) -> (Markup, Markup) {
 
 pub(super) fn all(report: &Report, slug: &str, links: &Links) -> Markup {
     let findings = &report.findings;
-    let (shown, rest) = findings.split_at(findings.len().min(MOST_FINDINGS));
+    let more = ("more finding", "more findings");
     let collapse = report.collapse();
-    let one = |finding| one(report, &collapse, finding, links);
+    let one = |finding: &Finding| one(report, &collapse, finding, links);
     html! {
         @if !findings.is_empty() {
             section class="findings" aria-labelledby={ (slug) "~found" } {
                 h3 id={ (slug) "~found" } { "What was found" }
-                ol { @for finding in shown { (one(finding)) } }
-                @if !rest.is_empty() {
-                    details class="rest" {
-                        summary { (plural(rest.len() as u64, "more finding", "more findings")) }
-                        ol start=(MOST_FINDINGS + 1) {
-                            @for finding in rest { (one(finding)) }
-                        }
-                    }
-                }
+                (folded(findings, MOST_FINDINGS, more, one))
             }
         }
     }

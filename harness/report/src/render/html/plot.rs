@@ -8,12 +8,12 @@
 
 use maud::{Markup, html};
 use plimsoll_core::growth::Unit;
-use plimsoll_core::report::units::{count, size};
+use plimsoll_core::report::units::count;
 use plimsoll_core::report::view::each_stack_once;
 use plimsoll_core::report::{Compared, Finding, Report, Subject};
 use plimsoll_core::{Per, Resource, to_f64, to_u64};
 
-use crate::render::capital;
+use crate::render::{capital, level as say};
 
 /// The edges of the plotted area and the height of the picture, in pixels from the top.
 const TOP: f64 = 26.0;
@@ -147,13 +147,6 @@ fn sum(report: &Report, findings: &[&Finding], unit: Unit) -> Vec<u64> {
         }
     }
     sum
-}
-
-fn say(value: u64, unit: Unit) -> String {
-    match unit {
-        Unit::Bytes => size(value),
-        Unit::Objects => count(value),
-    }
 }
 
 /// Returns the step of the scale: at most four steps to `max`, and a round number in this unit.

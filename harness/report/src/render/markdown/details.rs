@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use plimsoll_core::growth::Unit;
-use plimsoll_core::report::units::{count, plural, size};
+use plimsoll_core::report::units::plural;
 use plimsoll_core::report::view::{Cause, Sum, counted};
 use plimsoll_core::report::{CheckOutcome, Finding, Report, Standing, Subject};
 use plimsoll_text::sink::{code_span, fenced, html_attribute, url};
@@ -12,9 +12,9 @@ use plimsoll_text::spark;
 use plimsoll_text::words::Words;
 
 use super::entry::LINE;
-use super::{NAME, View, first, more, summary_line};
+use super::{NAME, View, first, joined, more, summary_line};
 use crate::render::entries::{Entry, Kind, options, worst_first};
-use crate::render::{capital, levels, tree};
+use crate::render::{capital, level, tree};
 
 /// The most findings in a list. A sixth stack would not help anybody to start.
 const MAX_FINDINGS: usize = 5;
@@ -119,10 +119,8 @@ fn findings(view: &View<'_>, report: &Report, shown: &[&Finding]) -> Option<Stri
         let reason = finding.reason.as_ref();
         let reason = reason.map(|why| Words::default().say("accepted because ").quote(why));
         let said = over.into_iter().chain(reason);
-        let lines: Vec<String> = said
-            .map(|one| format!("- {}", one.markdown(NAME, none)))
-            .collect();
-        return (!lines.is_empty()).then(|| lines.join("\n"));
+        let lines = said.map(|one| format!("- {}", one.markdown(NAME, none)));
+        return joined(lines, "\n");
     }
     let link = |file: &str, line| view.links.line(file, line);
     let item = |finding: &&Finding| format!("- {}", report.sentence(finding).markdown(NAME, link));
@@ -142,12 +140,9 @@ fn none(_: &str, _: Option<u32>) -> Option<String> {
 /// Returns a sentence on the course of the growth, and on the level of what grows.
 fn course(report: &Report, cause: &Cause<'_>) -> String {
     let finding = cause.first();
-    let levels = levels(finding);
-    let say = |value: u64| match finding.subject.unit() {
-        None | Some(Unit::Bytes) => size(value),
-        Some(Unit::Objects) => count(value),
-    };
-    let what = match cause.first().subject {
+    let unit = finding.subject.unit().unwrap_or(Unit::Bytes);
+    let levels: Vec<u64> = finding.levels.iter().map(|at| unit.count(at)).collect();
+    let what = match finding.subject {
         Subject::Resource(resource) => format!(" {}", resource.after_number()),
         _ => String::new(),
     };
@@ -156,7 +151,11 @@ fn course(report: &Report, cause: &Cause<'_>) -> String {
             let rungs = report.rungs.iter().map(|rung| rung.iterations);
             let points: Vec<(u64, u64)> = rungs.zip(levels.iter().copied()).collect();
             let line = spark::over(&points, TREND);
-            format!(": {} → {}{what} `{line}`", say(*from), say(*to))
+            format!(
+                ": {} → {}{what} `{line}`",
+                level(*from, unit),
+                level(*to, unit)
+            )
         }
         _ => String::new(),
     };
@@ -187,7 +186,7 @@ pub(super) fn improved(view: &View<'_>) -> Option<String> {
         let more = plural(others as u64, "more scenario", "more scenarios");
         format!("- and {more} like that")
     });
-    (!lines.is_empty()).then(|| lines.join("\n"))
+    joined(lines, "\n")
 }
 
 /// Returns a list of the allowances whose stacks now have another caller.
@@ -198,8 +197,7 @@ fn moved(report: &Report) -> Option<String> {
         let moved = moved.markdown(NAME, none);
         format!("- the allowance of {moved}")
     });
-    let lines: Vec<String> = lines.take(MAX_FINDINGS).collect();
-    (!lines.is_empty()).then(|| lines.join("\n"))
+    joined(lines.take(MAX_FINDINGS), "\n")
 }
 
 /// Returns a list of what was left out or fell back, and what ended the ladder early.
@@ -221,5 +219,5 @@ fn remarks(report: &Report) -> Option<String> {
     let lines = first(MAX_NOTES, lines.into_iter(), |others| {
         format!("- and {}", plural(others as u64, "more note", "more notes"))
     });
-    (!lines.is_empty()).then(|| lines.join("\n"))
+    joined(lines, "\n")
 }

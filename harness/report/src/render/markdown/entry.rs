@@ -8,7 +8,7 @@ use plimsoll_core::report::{Check, CheckOutcome, Report};
 use plimsoll_text::sink::{code_span, fenced};
 use plimsoll_text::words::Words;
 
-use super::{NAME, View, first, icon, more, summary_line};
+use super::{NAME, View, first, icon, joined, more, summary_line};
 use crate::render::capital;
 use crate::render::entries::{Entry, Kind};
 
@@ -87,8 +87,7 @@ fn held(view: &View<'_>, entry: &Entry<'_>) -> Option<String> {
         let line = words.markdown(NAME, |file, line| view.links.line(file, line));
         sentence(&line)
     });
-    let held: Vec<String> = held.collect();
-    (!held.is_empty()).then(|| held.join(" "))
+    joined(held, " ")
 }
 
 /// Returns what the growth means: for a service, by who stayed, and against the base.
@@ -98,17 +97,14 @@ fn means(view: &View<'_>, entry: &Entry<'_>) -> Option<String> {
     let since = since.map(|since| since.markdown(NAME, |_, _| None));
     let (means, filling) = (entry.means().into_iter(), entry.filling().into_iter());
     let sentences = means.map(|text| sentence(&text)).chain(since);
-    let sentences = sentences.chain(filling.map(|text| sentence(&text)));
-    let sentences: Vec<String> = sentences.collect();
-    (!sentences.is_empty()).then(|| sentences.join(" "))
+    joined(sentences.chain(filling.map(|text| sentence(&text))), " ")
 }
 
 /// Returns the commands in one block, each below a comment that says what it does.
 fn commands(view: &View<'_>, entry: &Entry<'_>) -> Option<String> {
     let steps = entry.steps(view.joined).into_iter();
     let lines = steps.map(|step| format!("# {}\n{}", step.to, step.command));
-    let lines: Vec<String> = lines.collect();
-    (!lines.is_empty()).then(|| fenced(&lines.join("\n"), COMMAND))
+    Some(fenced(&joined(lines, "\n")?, COMMAND))
 }
 
 /// Returns one sentence on all scenarios without a result.

@@ -77,10 +77,8 @@ impl Page {
     }
 
     /// Fills a place with as many rows as fit. Returns how many rows are missing.
-    pub(super) fn fill_rows(&mut self, place: Place, table: Option<Rows>) -> usize {
-        let Some(table) = table else { return 0 };
-        let around = self.measure.of(&table.before) + self.measure.of(&table.after) + GAP.len();
-        let mut size = around;
+    pub(super) fn fill_rows(&mut self, place: Place, table: Rows) -> usize {
+        let mut size = self.measure.of(&table.before) + self.measure.of(&table.after) + GAP.len();
         let mut block = table.before;
         let mut shown = 0;
         for row in &table.rows {
@@ -140,7 +138,7 @@ mod tests {
         let shown = |limit| {
             let mut page = Page::new(Measure::Bytes, limit);
             let place = page.place();
-            let missing = page.fill_rows(place, Some(table()));
+            let missing = page.fill_rows(place, table());
             (missing, page.finish())
         };
         assert_eq!(shown(100), (0, "a\n1\n2\n3\nz\n".to_owned()));

@@ -10,31 +10,30 @@ use crate::render::entries::{Entry, worst_first};
 use plimsoll_text::sink::table_code_span;
 
 /// Returns the folded list of further entries, one line each.
-pub(super) fn more(view: &View<'_>, entries: &[Entry<'_>]) -> Option<Rows> {
+pub(super) fn more(view: &View<'_>, entries: &[Entry<'_>]) -> Rows {
     let rows = entries.iter();
     let rows = rows.map(|one| format!("- {}\n", entry::first_line(view, one)));
-    let rows: Vec<String> = rows.collect();
-    let summary = plural(rows.len() as u64, "more cause", "more causes");
-    (!rows.is_empty()).then(|| Rows {
-        before: format!("<details>{}\n\n", summary_line(&summary)),
-        rows,
-        after: "\n</details>".to_owned(),
-    })
+    folded(rows.collect(), "more cause", "more causes", "")
 }
 
 /// Returns the folded table of all green scenarios.
-pub(super) fn green(view: &View<'_>) -> Option<Rows> {
+pub(super) fn green(view: &View<'_>) -> Rows {
     let places = worst_first(view.joined).into_iter();
     let green = places.filter(|place| is_green(&view.joined.scenarios[*place]));
-    let rows: Vec<String> = green.map(|place| green_row(view, place)).collect();
+    let rows = green.map(|place| green_row(view, place)).collect();
     let one = "scenario within its baseline";
-    let summary = plural(rows.len() as u64, one, "scenarios within their baselines");
     let head = "| State | Scenario | Grows by, as allowed | Would have seen |\n|:--|:--|--:|:--|\n";
-    (!rows.is_empty()).then(|| Rows {
-        before: format!("<details>{}\n\n{head}", summary_line(&summary)),
+    folded(rows, one, "scenarios within their baselines", head)
+}
+
+/// Returns rows below a line that counts them.
+fn folded(rows: Vec<String>, one: &str, many: &str, head: &str) -> Rows {
+    let summary = summary_line(&plural(rows.len() as u64, one, many));
+    Rows {
+        before: format!("<details>{summary}\n\n{head}"),
         rows,
         after: "\n</details>".to_owned(),
-    })
+    }
 }
 
 fn green_row(view: &View<'_>, place: usize) -> String {
