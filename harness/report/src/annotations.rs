@@ -1,8 +1,5 @@
 //! Annotations at the lines to blame, for the check run and for the log of GitHub's runner.
 
-use std::collections::BTreeSet;
-use std::path::Path;
-
 use plimsoll_core::report::{CheckOutcome, Finding};
 use serde_json::{Value, json};
 
@@ -36,32 +33,12 @@ pub struct Annotation {
     pub message: String,
 }
 
-/// The files that an annotation may point to.
-#[derive(Debug)]
-pub enum Files<'a> {
-    /// The files that the pull request changes, as the API lists them.
-    Changed(&'a BTreeSet<String>),
-    /// The files of the checkout, if the API could not be asked.
-    CheckedOut(&'a Path),
-    None,
-}
-
-impl Files<'_> {
-    fn have(&self, path: &str) -> bool {
-        match self {
-            Files::Changed(files) => files.contains(path),
-            Files::CheckedOut(root) => root.join(path).is_file(),
-            Files::None => false,
-        }
-    }
-}
-
 /// Returns an annotation for each cause, the one that needs a person most first. `main` is a
-/// run of the base, if there is one.
+/// run of the base, if there is one. `has_file` tells which files an annotation may point to.
 pub fn of(
     joined: &Joined,
     prefix: &str,
-    files: &Files<'_>,
+    has_file: &dyn Fn(&str) -> bool,
     main: Option<&Base>,
 ) -> Vec<Annotation> {
     let titles = joined.titles();
@@ -73,7 +50,7 @@ pub fn of(
         },
         place: entry.cause().and_then(|cause| {
             let findings = cause.findings.iter();
-            let mut places = findings.filter_map(|finding| place(finding, prefix, files));
+            let mut places = findings.filter_map(|finding| place(finding, prefix, has_file));
             places.next()
         }),
         title: title(entry, &titles),
@@ -139,9 +116,9 @@ fn message(joined: &Joined, entry: &Entry<'_>, main: Option<&Base>) -> String {
 }
 
 /// Returns the best place that is in one of the files.
-fn place(finding: &Finding, prefix: &str, files: &Files<'_>) -> Option<Place> {
+fn place(finding: &Finding, prefix: &str, has_file: &dyn Fn(&str) -> bool) -> Option<Place> {
     let mut places = plain::blamed_frames(finding);
-    places.find_map(|frame| plain::place(frame, prefix).filter(|place| files.have(&place.path)))
+    places.find_map(|frame| plain::place(frame, prefix).filter(|place| has_file(&place.path)))
 }
 
 impl Annotation {

@@ -21,7 +21,7 @@ use plimsoll_bot::problem::Problem;
 use plimsoll_bot::sticky::{Posted, Sticky};
 use plimsoll_bot::target::{self, ChangedFile, Target};
 use plimsoll_desk::out::{Out, safe_line};
-use plimsoll_report::annotations::{self, Annotation, Files};
+use plimsoll_report::annotations::{self, Annotation};
 use plimsoll_report::archive;
 use plimsoll_report::input::{self, Reader};
 use plimsoll_report::joined::Joined;
@@ -248,7 +248,7 @@ impl<'a> Bot<'a> {
         if !marked {
             context.marker = None;
         }
-        page(&self.outcome, &context)
+        page(&self.outcome, &context, markdown::comment)
     }
 
     /// Returns the annotations of every scenario that needs a person, worst first.
@@ -256,14 +256,14 @@ impl<'a> Bot<'a> {
         let Ok(joined) = &self.outcome else {
             return Vec::new();
         };
-        let files = match (&self.changed, &self.environment.workspace) {
-            (Some(changed), _) => Files::Changed(changed),
+        let has_file = |path: &str| match (&self.changed, &self.environment.workspace) {
+            (Some(changed), _) => changed.contains(path),
             // In a privileged job, the checkout is not the code that was measured.
-            (None, Some(root)) if !self.args.untrusted => Files::CheckedOut(root),
-            (None, _) => Files::None,
+            (None, Some(root)) if !self.args.untrusted => root.join(path).is_file(),
+            (None, _) => false,
         };
         let main = self.context.main.as_ref();
-        annotations::of(joined, &self.prefix, &files, main)
+        annotations::of(joined, &self.prefix, &has_file, main)
     }
 
     /// Posts the check run. Returns whether the annotations at lines are in it.

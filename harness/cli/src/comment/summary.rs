@@ -8,6 +8,7 @@ use super::Outcome;
 use crate::args::CommentArgs;
 use plimsoll_bot::environment::Environment;
 use plimsoll_desk::out::Out;
+use plimsoll_report::joined::Joined;
 use plimsoll_report::render::Context;
 use plimsoll_report::render::markdown;
 
@@ -40,10 +41,7 @@ fn write(
         marker: None,
         ..context.clone()
     };
-    let text = match outcome {
-        Ok(joined) => markdown::summary(joined, &context),
-        Err(none) => markdown::no_result(&context, *none),
-    };
+    let text = page(outcome, &context, markdown::summary);
     if dry_run {
         let length = text.len();
         out.print(&format!("job summary: {length} bytes, not written\n"))?;
@@ -54,7 +52,7 @@ fn write(
     let fits = |text: &str| there + (text.len() as u64) < MAX_STEP_SUMMARY;
     let text = match fits(&text) {
         true => text,
-        false => page(outcome, &context),
+        false => page(outcome, &context, markdown::comment),
     };
     anyhow::ensure!(fits(&text), "it has no room left");
     append(path, &text)
@@ -69,9 +67,13 @@ pub(super) fn say_in_summary(args: &CommentArgs, environment: &Environment, what
     }
 }
 
-pub(super) fn page(outcome: &Outcome, context: &Context) -> String {
+pub(super) fn page(
+    outcome: &Outcome,
+    context: &Context,
+    whole: fn(&Joined, &Context) -> String,
+) -> String {
     match outcome {
-        Ok(joined) => markdown::comment(joined, context),
+        Ok(joined) => whole(joined, context),
         Err(none) => markdown::no_result(context, *none),
     }
 }
