@@ -331,8 +331,8 @@ impl Bench {
             anyhow::bail!("checking out the submodules of {}: {why}", commit.short());
         }
         if let (true, Some(overlay)) = (built.laid_over, &self.overlay) {
-            let laid = overlay.lay(self.worktree.path_of())?;
-            laid.map_err(|why| anyhow::anyhow!("{}: {why}", commit.short()))?;
+            let laid = settled(overlay.lay(self.worktree.path_of()))?;
+            laid.map_err(|why| anyhow::anyhow!("{}: {}", commit.short(), why.why))?;
         }
         Ok(())
     }
@@ -504,9 +504,7 @@ impl Bench {
         let Some(overlay) = &self.overlay else {
             return Ok(());
         };
-        let raised = overlay.lay(self.worktree.path_of())?;
-        let raised = raised.map_err(|why| Unusable::new(Cause::NoScenario, why))?;
-        for raised in raised {
+        for raised in overlay.lay(self.worktree.path_of())? {
             self.progress
                 .note(&format!("note: raised for the test: {raised}"));
         }

@@ -25,6 +25,7 @@ use toml_edit::{DocumentMut, Item, Table};
 use self::files::{Collected, Kept, folder_of, printed, relative, with_slashes};
 use self::lock::{Lock, Requirements};
 use self::manifest::{At, Kind, Place, Spec, Wanted};
+use crate::measure::{Cause, Unusable};
 use plimsoll_desk::project::{plain, shown};
 use plimsoll_desk::status::Refused;
 use plimsoll_text::hash::Fnv;
@@ -61,22 +62,9 @@ struct Patch {
     spec: Spec,
 }
 
-/// Why a test was not copied into a checkout.
-#[derive(Debug)]
-enum Stop {
-    /// It cannot be copied, for this reason.
-    Reason(String),
-    Error(anyhow::Error),
-}
-
-impl From<anyhow::Error> for Stop {
-    fn from(err: anyhow::Error) -> Self {
-        Stop::Error(err)
-    }
-}
-
-fn reason<T>(why: impl Into<String>) -> Result<T, Stop> {
-    Err(Stop::Reason(why.into()))
+/// Returns the error for a test that cannot be copied into a checkout.
+fn refused(why: impl Into<String>) -> anyhow::Error {
+    Unusable::new(Cause::NoScenario, why).into()
 }
 
 impl Overlay {
@@ -193,19 +181,11 @@ impl Overlay {
 
     /// Copies the test into a checkout of another revision. Returns the dependencies of the
     /// revision that were raised to the working tree's version, as `name 1.2.0 to 1.9.0`. If the
-    /// test cannot be copied there, returns the reason and changes nothing.
+    /// test cannot be copied there, fails with an [`Unusable`] and changes nothing.
     ///
     /// If dependencies were added, the lockfile contains all that are needed, and perhaps
     /// more: cargo makes it exact, unless it runs with `--locked`.
-    pub(crate) fn lay(&self, checkout_top: &Path) -> anyhow::Result<Result<Vec<String>, String>> {
-        match self.try_lay(checkout_top) {
-            Ok(raised) => Ok(Ok(raised)),
-            Err(Stop::Reason(why)) => Ok(Err(why)),
-            Err(Stop::Error(err)) => Err(err),
-        }
-    }
-
-    fn try_lay(&self, top: &Path) -> Result<Vec<String>, Stop> {
+    pub(crate) fn lay(&self, top: &Path) -> anyhow::Result<Vec<String>> {
         let mut checkout = Checkout::read(top)?;
         let to = match checkout.find(&self.package, &self.dir)? {
             Some(dir) => self.merge(&mut checkout, &dir)?,
@@ -216,7 +196,7 @@ impl Overlay {
                     format!(" (`{name}` is in {})", printed(&self.dir))
                 });
                 let package = &self.package;
-                return reason(format!("there is no package `{package}`{there}"));
+                return Err(refused(format!("there is no package `{package}`{there}")));
             }
         };
         let merged = self.lockfile(&checkout, &to)?;
@@ -242,7 +222,7 @@ impl Overlay {
     }
 
     /// Adds the test, and what it needs, to a package of the revision.
-    fn merge(&self, checkout: &mut Checkout, dir: &Path) -> Result<To, Stop> {
+    fn merge(&self, checkout: &mut Checkout, dir: &Path) -> anyhow::Result<To> {
         let root = checkout.workspace_of(dir)?;
         let workspace = checkout.manifest(&root)?.clone();
         let mut old = checkout.manifest(dir)?.clone();
@@ -256,18 +236,18 @@ impl Overlay {
                 continue;
             }
             if let Some(had) = manifest::had(&old, &wanted.place) {
-                depends |= complete(&mut old, &workspace, wanted, had, whole).or_else(reason)?;
+                depends |= complete(&mut old, &workspace, wanted, had, whole)?;
                 continue;
             }
             let item = self.item(checkout, wanted, Some(&workspace), dir)?;
-            *manifest::entry_mut(&mut old, &wanted.place).or_else(reason)? = item;
+            *manifest::entry_mut(&mut old, &wanted.place)? = item;
             added.insert(wanted.package().to_owned());
         }
         if let Some(feature) = manifest::lacks_feature(&old, &self.target) {
-            return reason(format!(
+            return Err(refused(format!(
                 "the {} requires the feature `{feature}`, which its package does not have",
                 self.kind
-            ));
+            )));
         }
         let mut target = self.target.clone();
         let edition = manifest::edition(&old, Some(&workspace)).map(str::to_owned);
@@ -275,7 +255,7 @@ impl Overlay {
             let edition = self.edition.as_deref().unwrap_or("2015");
             target.insert("edition", toml_edit::value(edition));
         }
-        manifest::put_target(&mut old, &self.kind, &target).or_else(reason)?;
+        manifest::put_target(&mut old, &self.kind, &target)?;
         checkout.put(dir, old);
         self.patch(checkout, &root, &added)?;
         Ok(To {
@@ -289,16 +269,16 @@ impl Overlay {
     }
 
     /// Creates the package in the folder that it has in the working tree.
-    fn create(&self, checkout: &mut Checkout) -> Result<To, Stop> {
+    fn create(&self, checkout: &mut Checkout) -> anyhow::Result<To> {
         let dir = &self.dir;
         if let Some(name) = checkout.names.get(dir)
             && manifest::has_code(checkout.manifest(dir)?, &self.kind, &checkout.top.join(dir))
         {
-            return reason(format!(
+            return Err(refused(format!(
                 "there is no package `{}`, and in {} is `{name}`",
                 self.package,
                 printed(dir)
-            ));
+            )));
         }
         let mut new = self.manifest.clone();
         let own_root = self.root == *dir;
@@ -318,13 +298,13 @@ impl Overlay {
             // Other dependencies mean the same everywhere.
             if wanted.own.inherits || wanted.own.at.is_some() {
                 let item = self.item(checkout, wanted, workspace.as_ref(), dir)?;
-                let entry = manifest::entry_mut(&mut new, &wanted.place).or_else(reason)?;
+                let entry = manifest::entry_mut(&mut new, &wanted.place)?;
                 manifest::replace(entry, item);
             }
         }
         checkout.put(dir, new);
         if let Some(mut workspace) = workspace {
-            manifest::add_member(&mut workspace, &relative(&root, dir)).or_else(reason)?;
+            manifest::add_member(&mut workspace, &relative(&root, dir))?;
             checkout.put(&root, workspace);
             self.patch(checkout, &root, &added)?;
         }
@@ -346,7 +326,7 @@ impl Overlay {
         wanted: &Wanted,
         workspace: Option<&DocumentMut>,
         dir: &Path,
-    ) -> Result<Item, Stop> {
+    ) -> anyhow::Result<Item> {
         let inherited = workspace
             .filter(|_| wanted.own.inherits)
             .and_then(|there| manifest::workspace_dependency(there, &wanted.place.key));
@@ -365,7 +345,7 @@ impl Overlay {
         spec: &Spec,
         package: &str,
         dir: &Path,
-    ) -> Result<Option<String>, Stop> {
+    ) -> anyhow::Result<Option<String>> {
         Ok(match &spec.at {
             None => None,
             Some(At::Outside(path)) => Some(with_slashes(path)),
@@ -379,10 +359,10 @@ impl Overlay {
                     Some(found) => Some(with_slashes(&relative(dir, &found))),
                     None => {
                         let place = printed(path);
-                        return reason(format!(
+                        return Err(refused(format!(
                             "the {} needs the package `{package}` ({place}), which is not there",
                             self.kind
-                        ));
+                        )));
                     }
                 }
             }
@@ -395,7 +375,7 @@ impl Overlay {
         checkout: &mut Checkout,
         root: &Path,
         added: &BTreeSet<String>,
-    ) -> Result<(), Stop> {
+    ) -> anyhow::Result<()> {
         for patch in &self.patches {
             let package = patch.spec.package().unwrap_or(&patch.key).to_owned();
             if !added.contains(&package) {
@@ -403,8 +383,7 @@ impl Overlay {
             }
             let mut workspace = checkout.manifest(root)?.clone();
             let path = self.path(checkout, &patch.spec, &package, root)?;
-            let place = manifest::patch_mut(&mut workspace, &patch.source, &patch.key);
-            let place = place.or_else(reason)?;
+            let place = manifest::patch_mut(&mut workspace, &patch.source, &patch.key)?;
             if place.is_none() {
                 *place = patch.spec.item(path.as_deref());
                 checkout.put(root, workspace);
@@ -415,13 +394,13 @@ impl Overlay {
 
     /// Returns the revision's lockfile with what the test needs. Returns `None` if there is
     /// nothing to add, or no lockfile to add it to.
-    fn lockfile(&self, checkout: &Checkout, to: &To) -> Result<Option<lock::Merged>, Stop> {
+    fn lockfile(&self, checkout: &Checkout, to: &To) -> anyhow::Result<Option<lock::Merged>> {
         // A new package that is a workspace of its own brings its lockfile along.
         if !to.depends || to.created && to.root == to.dir {
             return Ok(None);
         }
         let path = to.root.join("Cargo.lock");
-        let failed = |why| Stop::Reason(format!("{}: {why}", printed(&path)));
+        let failed = |why| refused(format!("{}: {why}", printed(&path)));
         let old = files::lockfile(&checkout.top.join(&path)).map_err(failed)?;
         let (Some(old), Some(lock)) = (old, &self.lock) else {
             return Ok(None);
@@ -457,7 +436,7 @@ impl Overlay {
 
     /// Removes a file that would be the same module as a copied one: rustc takes `common.rs`
     /// or `common/mod.rs`, not both.
-    fn remove_other(&self, checkout: &Checkout, laid: &Path, to: &To) -> Result<(), Stop> {
+    fn remove_other(&self, checkout: &Checkout, laid: &Path, to: &To) -> anyhow::Result<()> {
         let other = match laid.file_name().is_some_and(|name| name == "mod.rs") {
             true => laid.parent().map(|dir| dir.with_extension("rs")),
             false => Some(laid.with_extension("").join("mod.rs")),
@@ -498,7 +477,7 @@ fn complete(
     wanted: &Wanted,
     had: Place,
     whole: bool,
-) -> Result<bool, String> {
+) -> anyhow::Result<bool> {
     let entry = manifest::entry_mut(old, &had)?;
     let mut given = manifest::features(entry);
     let mut has_defaults = manifest::has_default_features(entry);
@@ -508,19 +487,14 @@ fn complete(
         let asks = entry.get("default-features").and_then(Item::as_bool) == Some(true);
         has_defaults = asks || inherited.is_none_or(manifest::has_default_features);
     }
-    let mut lacking = wanted.whole().features;
+    let wanted = wanted.whole();
+    let mut lacking = wanted.features.clone();
     lacking.retain(|feature| !given.contains(feature));
-    let lacks_defaults = wanted.whole().has_default_features() && !has_defaults;
-    let complete = |entry: &mut Item| {
-        manifest::extend(entry, &lacking);
-        if lacks_defaults {
-            manifest::add_default_features(entry);
-        }
-    };
+    let lacks_defaults = manifest::has_default_features(&wanted.item(None)) && !has_defaults;
     let lacks = lacks_defaults || !lacking.is_empty();
     let is_optional = entry.get("optional").is_some();
     if whole || had.kind != Kind::Normal {
-        complete(entry);
+        manifest::extend(entry, &lacking, lacks_defaults);
         return Ok(lacks);
     }
     if !is_optional && !lacks {
@@ -528,7 +502,7 @@ fn complete(
     }
     // The code's own entry stays. The tests get an entry of their own for the same dependency.
     let mut entry = manifest::inline(entry);
-    complete(&mut entry);
+    manifest::extend(&mut entry, &lacking, lacks_defaults);
     let place = Place {
         kind: Kind::Dev,
         ..had
@@ -547,7 +521,7 @@ struct Checkout {
 }
 
 impl Checkout {
-    fn read(top: &Path) -> Result<Checkout, Stop> {
+    fn read(top: &Path) -> anyhow::Result<Checkout> {
         let top = fs::canonicalize(top).with_context(|| format!("cannot read {}", shown(top)))?;
         let mut names = BTreeMap::new();
         let mut manifests = BTreeMap::new();
@@ -573,7 +547,7 @@ impl Checkout {
 
     /// Returns the folder of a package: the same as in the working tree, or where it was at
     /// the revision.
-    fn find(&self, package: &str, at: &Path) -> Result<Option<PathBuf>, Stop> {
+    fn find(&self, package: &str, at: &Path) -> anyhow::Result<Option<PathBuf>> {
         if self.names.get(at).is_some_and(|name| name == package) {
             return Ok(Some(at.to_owned()));
         }
@@ -584,19 +558,22 @@ impl Checkout {
         found.sort_by_key(|dir| depth(dir));
         match found[..] {
             [] => Ok(None),
-            [one, other, ..] if depth(one) == depth(other) => reason(format!(
+            [one, other, ..] if depth(one) == depth(other) => Err(refused(format!(
                 "there are two packages `{package}`: in {} and in {}",
                 printed(one),
                 printed(other)
-            )),
+            ))),
             [one, ..] => Ok(Some(one.clone())),
         }
     }
 
-    fn manifest(&self, dir: &Path) -> Result<&DocumentMut, Stop> {
+    fn manifest(&self, dir: &Path) -> anyhow::Result<&DocumentMut> {
         match self.manifests.get(dir) {
             Some(manifest) => Ok(manifest),
-            None => reason(format!("there is no Cargo.toml in {}", printed(dir))),
+            None => Err(refused(format!(
+                "there is no Cargo.toml in {}",
+                printed(dir)
+            ))),
         }
     }
 
@@ -607,7 +584,7 @@ impl Checkout {
 
     /// Returns the folder of the workspace that contains a package, or the package's own
     /// folder if there is no workspace.
-    fn workspace_of(&self, dir: &Path) -> Result<PathBuf, Stop> {
+    fn workspace_of(&self, dir: &Path) -> anyhow::Result<PathBuf> {
         let own = self.manifests.get(dir);
         if let Some(path) = own.and_then(manifest::workspace_pointer) {
             let root = plain(&dir.join(path));
@@ -622,13 +599,13 @@ impl Checkout {
     }
 
     /// Returns the folder of the workspace to which a new package is added.
-    fn workspace_for(&self, package: &str, root: &Path, dir: &Path) -> Result<PathBuf, Stop> {
+    fn workspace_for(&self, package: &str, root: &Path, dir: &Path) -> anyhow::Result<PathBuf> {
         let mut places = std::iter::once(root).chain(dir.ancestors().skip(1));
         match places.find(|place| self.manifests.contains_key(*place)) {
             Some(place) => self.workspace_of(place),
-            None => reason(format!(
+            None => Err(refused(format!(
                 "there is no workspace that the package `{package}` could be a member of"
-            )),
+            ))),
         }
     }
 

@@ -8,15 +8,16 @@ use std::path::{Component, Path, PathBuf};
 use anyhow::Context;
 use cargo_metadata::TargetKind;
 
-use super::{Stop, reason};
+use super::refused;
+use plimsoll_desk::file;
 use plimsoll_desk::out::safe_line;
 use plimsoll_desk::project::{self, shown};
 use plimsoll_desk::status::Refused;
 
 /// The largest manifest, in bytes: many times as large as the longest that exist.
-const MANIFEST: u64 = 4 << 20;
+const MANIFEST: usize = 4 << 20;
 /// The largest lockfile, in bytes. One with 10,000 packages has about 3 MiB.
-const LOCKFILE: u64 = 32 << 20;
+const LOCKFILE: usize = 32 << 20;
 
 /// Limits of the files that are copied into a revision. They are held in memory, and written
 /// for each revision.
@@ -56,13 +57,9 @@ pub(super) fn lockfile(path: &Path) -> Result<Option<String>, String> {
     }
 }
 
-fn text(path: &Path, most: u64) -> Result<String, String> {
-    let unreadable = |err| format!("cannot be read: {err}");
-    let file = fs::File::open(path).map_err(unreadable)?;
-    let mut bytes = Vec::new();
-    let read = file.take(most + 1).read_to_end(&mut bytes);
-    read.map_err(unreadable)?;
-    if bytes.len() as u64 > most {
+fn text(path: &Path, most: usize) -> Result<String, String> {
+    let bytes = file::read(path, most).map_err(|err| format!("cannot be read: {err}"))?;
+    if bytes.len() > most {
         return Err(format!("expected at most {} MiB, found more", most >> 20));
     }
     String::from_utf8(bytes).map_err(|err| {
@@ -209,12 +206,15 @@ pub(super) fn folders_with_manifest(top: &Path) -> anyhow::Result<Vec<PathBuf>> 
 
 /// Checks that a file can be written in a checkout: its path leads only through folders, so
 /// the file is not outside of the checkout.
-pub(super) fn check(top: &Path, path: &Path) -> Result<(), Stop> {
+pub(super) fn check(top: &Path, path: &Path) -> anyhow::Result<()> {
     let mut full = top.to_owned();
     let mut parts = path.components().peekable();
     while let Some(part) = parts.next() {
         let Component::Normal(name) = part else {
-            return reason(format!("`{}` is outside of the repository", printed(path)));
+            return Err(refused(format!(
+                "`{}` is outside of the repository",
+                printed(path)
+            )));
         };
         full.push(name);
         let is_last = parts.peek().is_none();
@@ -223,7 +223,7 @@ pub(super) fn check(top: &Path, path: &Path) -> Result<(), Stop> {
             Ok(about) if about.is_dir() == is_last => {
                 let inner = printed(full.strip_prefix(top).unwrap_or(&full));
                 let found = if is_last { "a folder" } else { "no folder" };
-                return reason(format!("`{inner}` is {found} there"));
+                return Err(refused(format!("`{inner}` is {found} there")));
             }
             _ => {}
         }

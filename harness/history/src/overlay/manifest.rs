@@ -8,6 +8,7 @@ use toml_edit::{Array, DocumentMut, InlineTable, Item, RawString, Table, TableLi
 use cargo_metadata::TargetKind;
 
 use super::files::{folder_of, with_slashes};
+use super::refused;
 use plimsoll_desk::project::plain;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,11 +68,6 @@ pub(super) struct Wanted {
 }
 
 impl Spec {
-    pub(super) fn has_default_features(&self) -> bool {
-        let key = self.keys.get("default-features");
-        key.and_then(Value::as_bool) != Some(false)
-    }
-
     /// Reads an entry of the manifest in `dir`, which is relative to `top`.
     pub(super) fn read(item: &Item, top: &Path, dir: &Path) -> Spec {
         let mut spec = Spec::default();
@@ -252,7 +248,7 @@ pub(super) fn entry<'a>(manifest: &'a DocumentMut, place: &Place) -> Option<&'a 
 pub(super) fn entry_mut<'a>(
     manifest: &'a mut DocumentMut,
     place: &Place,
-) -> Result<&'a mut Item, String> {
+) -> anyhow::Result<&'a mut Item> {
     let mut table: &mut dyn TableLike = manifest.as_table_mut();
     if let Some(target) = &place.target {
         table = inner(inner(table, "target", true)?, target, true)?;
@@ -278,7 +274,7 @@ fn inner<'a>(
     table: &'a mut dyn TableLike,
     name: &str,
     implicit: bool,
-) -> Result<&'a mut dyn TableLike, String> {
+) -> anyhow::Result<&'a mut dyn TableLike> {
     let new = || {
         let mut new = Table::new();
         new.set_implicit(implicit);
@@ -286,8 +282,11 @@ fn inner<'a>(
     };
     let item = table.entry(name).or_insert_with(new);
     let found = item.type_name();
-    item.as_table_like_mut()
-        .ok_or_else(|| format!("its manifest has {found} as `{name}`, where cargo takes a table"))
+    item.as_table_like_mut().ok_or_else(|| {
+        refused(format!(
+            "its manifest has {found} as `{name}`, where cargo takes a table"
+        ))
+    })
 }
 
 /// Returns the features that an entry asks for.
@@ -301,21 +300,9 @@ pub(super) fn has_default_features(entry: &Item) -> bool {
     entry.get("default-features").and_then(Item::as_bool) != Some(false)
 }
 
-/// Enables default features in an entry.
-pub(super) fn add_default_features(entry: &mut Item) {
-    let Some(table) = entry.as_table_like_mut() else {
-        return;
-    };
-    // `true` overrides the entry of a workspace.
-    table.insert("default-features", value(true));
-    if let Some(Value::InlineTable(table)) = entry.as_value_mut() {
-        table.fmt();
-    }
-}
-
-/// Adds features to an entry.
-pub(super) fn extend(entry: &mut Item, features: &[String]) {
-    if features.is_empty() {
+/// Adds features to an entry, and default features if that is set.
+pub(super) fn extend(entry: &mut Item, features: &[String], has_defaults: bool) {
+    if features.is_empty() && !has_defaults {
         return;
     }
     if let Some(version) = entry.as_str() {
@@ -326,9 +313,15 @@ pub(super) fn extend(entry: &mut Item, features: &[String]) {
     let Some(table) = entry.as_table_like_mut() else {
         return;
     };
-    let list = table.entry("features").or_insert(value(Array::new()));
-    if let Some(list) = list.as_array_mut() {
-        list.extend(features);
+    if !features.is_empty() {
+        let list = table.entry("features").or_insert(value(Array::new()));
+        if let Some(list) = list.as_array_mut() {
+            list.extend(features);
+        }
+    }
+    if has_defaults {
+        // `true` overrides the entry of a workspace.
+        table.insert("default-features", value(true));
     }
     if let Some(Value::InlineTable(table)) = entry.as_value_mut() {
         table.fmt();
@@ -375,7 +368,7 @@ pub(super) fn patch_mut<'a>(
     manifest: &'a mut DocumentMut,
     source: &str,
     key: &str,
-) -> Result<&'a mut Item, String> {
+) -> anyhow::Result<&'a mut Item> {
     let sources = inner(manifest.as_table_mut(), "patch", true)?;
     Ok(inner(sources, source, false)?
         .entry(key)
@@ -486,7 +479,7 @@ pub(super) fn put_target(
     manifest: &mut DocumentMut,
     kind: &TargetKind,
     target: &Table,
-) -> Result<(), String> {
+) -> anyhow::Result<()> {
     let name = target.get("name").and_then(Item::as_str);
     let name = name.unwrap_or_default();
     let item = manifest
@@ -501,9 +494,9 @@ pub(super) fn put_target(
     }
     let found = item.type_name();
     let Some(tables) = item.as_array_of_tables_mut() else {
-        return Err(format!(
+        return Err(refused(format!(
             "its manifest has {found} as `{kind}`, where cargo takes an array of tables"
-        ));
+        )));
     };
     let is_it = |table: &Table| table.get("name").and_then(Item::as_str) == Some(name);
     let at = tables.iter().position(is_it);
@@ -561,7 +554,7 @@ pub(super) fn stand_alone(manifest: &mut DocumentMut, workspace: &DocumentMut) {
 }
 
 /// Makes a folder a member of a workspace. `member` is relative to the workspace's folder.
-pub(super) fn add_member(manifest: &mut DocumentMut, member: &Path) -> Result<(), String> {
+pub(super) fn add_member(manifest: &mut DocumentMut, member: &Path) -> anyhow::Result<()> {
     let member = with_slashes(member);
     let workspace = inner(manifest.as_table_mut(), "workspace", false)?;
     let list = |name: &str| workspace.get(name).map(strings).unwrap_or_default();
@@ -579,9 +572,9 @@ pub(super) fn add_member(manifest: &mut DocumentMut, member: &Path) -> Result<()
     let members = workspace.entry("members").or_insert(value(Array::new()));
     let found = members.type_name();
     let Some(members) = members.as_array_mut() else {
-        return Err(format!(
+        return Err(refused(format!(
             "its workspace has {found} as `members`, where cargo takes an array"
-        ));
+        )));
     };
     let mut member = Value::from(member);
     // Added at the start, so that a comment after the last member stays there.

@@ -13,6 +13,7 @@ use std::process::{Command, Output};
 use cargo_metadata::Metadata;
 
 use super::Overlay;
+use crate::measure::Unusable;
 use plimsoll_text::hash::Fnv;
 
 /// A folder with two states of a repository in `work` and `old`.
@@ -207,8 +208,8 @@ impl World {
     #[track_caller]
     fn laid_by(&self, package: &str, overlay: &Overlay) -> String {
         let before = self.everything("old");
-        let laid = overlay.lay(&self.path("old")).unwrap();
-        assert_eq!(laid, Ok(Vec::new()));
+        let raised = overlay.lay(&self.path("old")).unwrap();
+        assert!(raised.is_empty(), "{raised:?}");
         let differences = differences(&before, &self.everything("old"));
         // The same on every machine.
         let dir = self.path("");
@@ -221,9 +222,9 @@ impl World {
     #[track_caller]
     fn refused(&self, at: At) -> String {
         let before = self.everything("old");
-        let laid = self.overlay(at).lay(&self.path("old")).unwrap();
+        let laid = self.overlay(at).lay(&self.path("old"));
         assert_eq!(before, self.everything("old"));
-        laid.unwrap_err()
+        laid.unwrap_err().downcast::<Unusable>().unwrap().why
     }
 
     /// Every file of a folder, with its text.
