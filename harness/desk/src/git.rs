@@ -294,48 +294,41 @@ pub enum Step {
     BadMergeBase(Commit),
 }
 
-/// A `git bisect` session, which checks nothing out.
-#[derive(Debug)]
-pub struct Bisection {
-    git: Git,
-}
-
 /// Whoever measures a commit checks it out anyway.
 const NO_CHECKOUT: &str = "--no-checkout";
 
-impl Bisection {
-    pub fn start(
-        git: &Git,
+/// A `git bisect` session, which checks nothing out.
+impl Git {
+    pub fn bisect(
+        &self,
         good: &Commit,
         bad: &Commit,
         first_parent: bool,
         paths: &[String],
-    ) -> anyhow::Result<(Bisection, Step)> {
+    ) -> anyhow::Result<Step> {
         let mut args = vec!["bisect", "start", NO_CHECKOUT];
         if first_parent {
             args.push("--first-parent");
         }
         args.extend([bad.as_str(), good.as_str(), "--"]);
         args.extend(paths.iter().map(String::as_str));
-        let bisection = Bisection { git: git.clone() };
-        let step = bisection.step(&args)?;
-        Ok((bisection, step))
+        self.step(&args)
     }
 
     /// Gives git the answer for a commit: `good`, `bad` or `skip`.
-    pub fn mark(&self, commit: &Commit, answer: &str) -> anyhow::Result<Step> {
+    pub fn bisect_mark(&self, commit: &Commit, answer: &str) -> anyhow::Result<Step> {
         self.step(&["bisect", answer, commit.as_str()])
     }
 
     /// Returns the log, in the format that `git bisect replay` reads. A replay checks out the
     /// commit that is left to test.
-    pub fn log(&self) -> anyhow::Result<String> {
-        let log = self.git.ask(&["bisect", "log"])? + "\n";
+    pub fn bisect_log(&self) -> anyhow::Result<String> {
+        let log = self.ask(&["bisect", "log"])? + "\n";
         Ok(log.replace(&format!("bisect start '{NO_CHECKOUT}'"), "bisect start"))
     }
 
     fn step(&self, args: &[&str]) -> anyhow::Result<Step> {
-        let output = self.git.run(args)?;
+        let output = self.run(args)?;
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         let complained = String::from_utf8_lossy(&output.stderr).into_owned();
         let all = format!("{said}\n{complained}");
@@ -343,10 +336,7 @@ impl Bisection {
             let words = line.split(|c: char| !c.is_ascii_digit());
             let mut numbers = words.filter_map(|number| number.parse().ok());
             return Ok(Step::Test {
-                commit: self
-                    .git
-                    .commit("BISECT_HEAD")?
-                    .context("git names no commit")?,
+                commit: self.commit("BISECT_HEAD")?.context("git names no commit")?,
                 left: numbers.next().unwrap_or(0),
                 steps: numbers.next().unwrap_or(0),
             });

@@ -113,19 +113,14 @@ impl Project {
         self.metadata.target_directory.as_std_path()
     }
 
-    /// Returns every test target, with its package.
-    pub fn tests(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.metadata.packages.iter().flat_map(|package| {
-            let tests = package.targets.iter().filter(|target| target.is_test());
-            tests.map(|target| (package.name.as_str(), target.name.as_str()))
-        })
-    }
-
-    /// Returns every bench target, with its package.
-    pub fn benches(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.metadata.packages.iter().flat_map(|package| {
-            let benches = package.targets.iter().filter(|target| target.is_bench());
-            benches.map(|target| (package.name.as_str(), target.name.as_str()))
+    /// Returns every target of a kind, with its package.
+    pub fn targets(&self, kind: &TargetKind) -> impl Iterator<Item = (&str, &str)> {
+        self.metadata.packages.iter().flat_map(move |package| {
+            let of_kind = package
+                .targets
+                .iter()
+                .filter(|target| target.kind.contains(kind));
+            of_kind.map(|target| (package.name.as_str(), target.name.as_str()))
         })
     }
 

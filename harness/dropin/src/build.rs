@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs::{self, TryLockError};
-use std::io::Read;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
@@ -34,8 +34,8 @@ const CRATES_IO: [&str; 2] = [
     "sparse+https://index.crates.io/",
 ];
 
-/// What a program with the drop-in has in it, followed by the version of its protocol.
-const MARK: &[u8] = b"plimsoll-subject ";
+/// What a program with the drop-in has in it, followed by a space and the version of its protocol.
+const MARK: &[u8] = b"plimsoll-subject";
 
 /// What to build.
 #[derive(Clone, Debug, Default)]
@@ -458,7 +458,7 @@ impl<'a> Cargo<'a> {
         self.run(command.stdout(output))?;
         let messages = fs::File::open(&path).with_context(|| shown(&path))?;
         let mut programs = BTreeMap::new();
-        for message in Message::parse_stream(std::io::BufReader::new(messages)) {
+        for message in Message::parse_stream(BufReader::new(messages)) {
             let Ok(Message::CompilerArtifact(artifact)) = message else {
                 continue;
             };
@@ -524,21 +524,13 @@ fn program(
 
 /// Returns whether a program has the drop-in in it.
 fn has_mark(path: &Path) -> std::io::Result<bool> {
-    let mut file = fs::File::open(path)?;
-    let (mut block, mut kept) = (vec![0; 1 << 20], 0);
-    loop {
-        let read = file.read(&mut block[kept..])?;
-        if read == 0 {
-            return Ok(false);
-        }
-        let filled = &block[..kept + read];
-        if filled.windows(MARK.len()).any(|part| part == MARK) {
+    let parts = BufReader::new(fs::File::open(path)?).split(b' ');
+    for part in parts {
+        if part?.ends_with(MARK) {
             return Ok(true);
         }
-        let end = filled.len();
-        kept = (MARK.len() - 1).min(end);
-        block.copy_within(end - kept..end, 0);
     }
+    Ok(false)
 }
 
 /// Returns the packages with criterion's interface that a lock file has from elsewhere, each with

@@ -12,13 +12,13 @@ use plimsoll_core::report::{Report, json};
 use crate::args::WhenToOverlay;
 use crate::cache::{Cache, Kept};
 use crate::decide::{Answer, Climb, Question};
-use crate::measure::{Built, Cause, Subject, Tools, Unusable, Watch, kind, settled, usable};
+use crate::measure::{Built, Cause, Tools, Unusable, settled, usable};
 use crate::overlay::Overlay;
 use crate::revision::Revision;
+use crate::session::{Subject, Watch};
 use crate::worktree::Worktree;
 use plimsoll_desk::git::Commit;
 use plimsoll_desk::out::safe_line;
-use plimsoll_desk::progress::Progress;
 use plimsoll_desk::project::{Project, shown};
 
 /// The iterations of the shortest climb that is tried, and the factor to the next longer one.
@@ -85,7 +85,6 @@ pub(crate) struct Bench {
     /// The working tree's lockfile, for revisions that have none.
     pub lockfile: PathBuf,
     pub cache: Cache,
-    pub progress: Progress,
     /// The tests that were built in this run.
     pub built: BTreeMap<Revision, Result<Built, Unusable>>,
     /// The revisions that were built, or whose build was tried.
@@ -154,14 +153,14 @@ impl Bench {
                 .cache
                 .put(revision, &length.word(), &json::to_string(report))?,
             // A server may have failed for want of another server, or of a free port.
-            Err(_) if self.tools.watch.is_some() => {}
+            Err(_) if self.tools.session.watch.is_some() => {}
             Err(why) => self.cache.put_unusable(revision, why)?,
         }
         Ok(done)
     }
 
     fn climb_anew(&mut self, revision: &Revision, length: Length) -> anyhow::Result<Report> {
-        if let Some(watch) = self.tools.watch.clone() {
+        if let Some(watch) = self.tools.session.watch.clone() {
             return self.watch(revision, &watch);
         }
         let built = self.ready(revision)??;
@@ -170,22 +169,25 @@ impl Bench {
             Length::Full => ("the whole ladder".to_owned(), None, 1),
             Length::Patient => ("the whole ladder".to_owned(), None, PATIENCE),
         };
-        self.progress.doing(&format!("{}: {what}", revision.name()));
+        self.doing(revision, &what);
         self.back_to(revision.commit(), &built)?;
         let (subject, name) = (&self.subject, revision.file_name());
-        let (tools, progress) = (&self.tools, &mut self.progress);
-        tools.climb(&built, subject, iterations, budgets, &name, progress)
+        self.tools
+            .climb(&built, subject, iterations, budgets, &name)
+    }
+
+    fn doing(&mut self, revision: &Revision, what: &str) {
+        let what = format!("{}: {what}", revision.name());
+        self.tools.progress.doing(&what);
     }
 
     /// Builds and watches a revision's server. How long it takes is for the command to say.
     fn watch(&mut self, revision: &Revision, watch: &Watch) -> anyhow::Result<Report> {
         let folder = self.folder_to_watch_in(revision, watch)?;
         self.builds.insert(revision.clone());
-        self.progress
-            .doing(&format!("{}: watching its server", revision.name()));
+        self.doing(revision, "watching its server");
         let (subject, name) = (&self.subject, revision.file_name());
-        let (tools, progress) = (&self.tools, &mut self.progress);
-        tools.watch(watch, &folder, subject, &name, progress)
+        self.tools.watch(watch, &folder, subject, &name)
     }
 
     /// Checks out a revision, and returns the folder in which its server is watched.
@@ -228,17 +230,15 @@ impl Bench {
         Err(Unusable::new(Cause::NotMeasured, why))
     }
 
-    /// Measures a revision until the answer is clear. `enough` is the shortest climb that
-    /// tells the ends apart, see [`Bench::enough`].
+    /// Measures a revision until the answer is clear.
     pub(crate) fn test(
         &mut self,
         revision: &Revision,
         question: &Question,
-        enough: Option<u64>,
     ) -> anyhow::Result<Tested> {
         let started = Instant::now();
         let mut lengths = Vec::new();
-        if let Some(enough) = enough {
+        if let Some(enough) = question.enough {
             lengths.extend([Length::To(enough), Length::To(enough * AGAIN)]);
         }
         lengths.extend([Length::Full, Length::Patient]);
@@ -265,7 +265,7 @@ impl Bench {
                 // the ends.
                 false => !matches!(length, Length::To(_)),
                 // A cache that fills looks like this for a while.
-                true => index > 0 || enough.is_none(),
+                true => index > 0 || question.enough.is_none(),
             };
             if let Some(answer) = answer.filter(is_clear) {
                 let tested = tested(self, Ok(answer), Some(report));
@@ -276,7 +276,7 @@ impl Bench {
             }
             last = Some(report);
         }
-        let longer = match self.tools.watch {
+        let longer = match self.tools.session.watch {
             Some(_) => "in a second watch".to_owned(),
             None => format!("after {PATIENCE} times the budget"),
         };
@@ -285,39 +285,37 @@ impl Bench {
         Ok(tested(self, Err(why), last))
     }
 
-    /// Returns the iterations of the shortest climb that tells the ends apart, as all longer
-    /// ones do. Returns `None` if only the whole ladder does.
-    pub(crate) fn enough(
+    /// Finds out which climb is enough for the question, and forgets the tests of the ends.
+    pub(crate) fn shorten(
         &mut self,
         good: &Revision,
         bad: &Revision,
-        question: &Question,
-        most: u64,
-    ) -> anyhow::Result<Option<u64>> {
-        // A watch is as long as its command says.
-        if self.tools.watch.is_some() {
-            return Ok(None);
-        }
-        let lengths: Vec<u64> = std::iter::successors(Some(SHORTEST), |n| n.checked_mul(LONGER))
-            .take_while(|n| *n <= most)
-            .collect();
-        let mut enough = None;
+        question: &mut Question,
+    ) -> anyhow::Result<()> {
+        let lengths = std::iter::successors(Some(SHORTEST), |n| n.checked_mul(LONGER));
+        let lengths: Vec<u64> = match self.tools.session.watch {
+            None => lengths.take_while(|n| *n <= question.half).collect(),
+            // A watch is as long as its command says.
+            Some(_) => Vec::new(),
+        };
         // From the longest climb down to the first that does not tell them apart.
-        for length in lengths.into_iter().rev() {
+        'lengths: for length in lengths.into_iter().rev() {
             for (end, is_bad) in [(bad, true), (good, false)] {
                 let Ok(report) = self.climb(end, Length::To(length))? else {
-                    return Ok(enough);
+                    break 'lengths;
                 };
                 let climb = Climb::of(&report);
                 let answer = question.answer(&climb);
                 let fits = answer.is_some_and(|one| one.is_bad == is_bad && one.moved.is_none());
                 if !fits || !question.shows_in(&climb) {
-                    return Ok(enough);
+                    break 'lengths;
                 }
             }
-            enough = Some(length);
+            question.enough = Some(length);
         }
-        Ok(enough)
+        self.forget(good);
+        self.forget(bad);
+        Ok(())
     }
 
     /// Checks out the commit that a test was built from, because the test reads its files and
@@ -348,7 +346,7 @@ impl Bench {
             Some(Kept::Unusable(why)) => return Ok(Err(why)),
             None => {}
         }
-        if let Some(watch) = self.tools.watch.clone() {
+        if let Some(watch) = self.tools.session.watch.clone() {
             let folder = settled(self.folder_to_watch_in(revision, &watch))?;
             return Ok(folder.map(drop));
         }
@@ -401,8 +399,7 @@ impl Bench {
     /// it did.
     pub(crate) fn check_out(&mut self, revision: &Revision) -> anyhow::Result<bool> {
         self.tools.interrupt.check()?;
-        self.progress
-            .doing(&format!("{}: checking out", revision.name()));
+        self.doing(revision, "checking out");
         self.worktree.check_out(revision.commit())?;
         if let Err(why) = self.worktree.submodules()? {
             return Err(Unusable::new(Cause::Submodules, safe_line(&why)).into());
@@ -425,18 +422,16 @@ impl Bench {
             return Ok(());
         };
         let dir = self.project()?.workspace_root().to_owned();
+        self.doing(revision, "choosing it");
         let Some(dependency) = &self.dependency else {
             return Ok(());
         };
-        self.progress
-            .doing(&format!("{}: choosing it", revision.name()));
         let lockfile = dir.join("Cargo.lock");
         fs::write(&lockfile, &dependency.lockfile)
             .with_context(|| format!("cannot write {}", shown(&lockfile)))?;
         let (spec, name) = (&dependency.spec, revision.file_name());
         let args = ["update", "--package", spec, "--precise", &version];
-        let (tools, progress) = (&self.tools, &mut self.progress);
-        let done = tools.cargo_run(&dir, &args, &name, "update", progress)?;
+        let done = self.tools.cargo_run(&dir, &args, &name)?;
         let is_yanked = dependency.yanked.contains(&version);
         done.map_err(|why| match is_yanked {
             true => Unusable::new(Cause::Lockfile, format!("it was yanked; {why}")),
@@ -469,11 +464,9 @@ impl Bench {
         };
         let is_exact = is_exact && has_own;
         self.builds.insert(revision.clone());
-        self.progress
-            .doing(&format!("{}: building", revision.name()));
+        self.doing(revision, "building");
         let (subject, name) = (&self.subject, revision.file_name());
-        let (tools, progress) = (&self.tools, &mut self.progress);
-        let mut built = tools.build(&project, subject, is_exact, &name, progress)?;
+        let mut built = self.tools.build(&project, subject, is_exact, &name)?;
         built.laid_over = laid_over;
         Ok(built)
     }
@@ -505,7 +498,8 @@ impl Bench {
             return Ok(());
         };
         for raised in overlay.lay(self.worktree.path_of())? {
-            self.progress
+            self.tools
+                .progress
                 .note(&format!("note: raised for the test: {raised}"));
         }
         Ok(())
@@ -525,13 +519,13 @@ impl Bench {
             return Ok(false);
         };
         let (package, target) = (&self.subject.package, &self.subject.target);
-        let Some(file) = project.target_file(package, kind(self.tools.bench), target) else {
+        let Some(file) = project.target_file(package, self.tools.session.kind(), target) else {
             return Ok(false);
         };
         let mut folders = vec![file.parent().map(PathBuf::from).unwrap_or_default()];
         // A package that exists for its scenarios may also have them in `src`.
         folders.extend(project.package_dir(package).map(|dir| dir.join("src")));
-        let name = match self.tools.bench {
+        let name = match self.tools.session.bench {
             true => "criterion",
             false => &self.subject.scenario,
         };

@@ -81,7 +81,7 @@ fn bisect(args: &BisectArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Re
         reports: BTreeMap::new(),
     };
     let found = search.run(&mut bench)?;
-    bench.progress.clear();
+    bench.tools.progress.clear();
     let mut shown = search.shown(&bench, &found)?;
     // The result is printed even if a file cannot be written.
     let mut written = Ok(());

@@ -21,9 +21,9 @@ use serde_json::{Value, json};
 use crate::args::{CheckArgs, WhenToOverlay};
 use crate::bench::Bench;
 use crate::differences::{self, Difference, Kind};
-use crate::measure::{Cause, Subject};
+use crate::measure::Cause;
 use crate::revision::Revision;
-use crate::session::{STOPPED_HERE, Session};
+use crate::session::{STOPPED_HERE, Session, Subject};
 use crate::setup::{
     bench, cache, expect_test, home, interruptible, known, overlay, test, working_tree, worktree,
 };
@@ -127,7 +127,7 @@ fn check(args: &CheckArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow::Resu
             flamegraph,
         });
     }
-    bench.progress.clear();
+    bench.tools.progress.clear();
     drop(bench);
     let kept = (!of_base.is_empty()).then(|| keep(&folder, &base, of_base));
     let kept = kept.transpose()?;
@@ -188,7 +188,7 @@ fn scenarios(
     here: &Revision,
 ) -> anyhow::Result<BTreeSet<String>> {
     let named = args.scenarios.iter().cloned().collect();
-    if bench.tools.watch.is_some() {
+    if bench.tools.session.watch.is_some() {
         return Ok(named);
     }
     // The test of the working tree says which scenarios exist, so nothing is copied over it.

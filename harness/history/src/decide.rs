@@ -386,6 +386,11 @@ pub(crate) struct Question {
     /// Other groups that grow at the bad end, each by its fastest stack. They are not part of
     /// the question.
     pub others: Vec<(FoldedStack, Gain)>,
+    /// Half the iterations of the shorter of both climbs.
+    pub half: u64,
+    /// The iterations of the shortest climb that tells the ends apart, as all longer ones do.
+    /// `None` if only the whole ladder does, or as long as it is not known.
+    pub enough: Option<u64>,
 }
 
 /// Why there is no question.
@@ -481,6 +486,8 @@ impl Question {
                     aliases,
                     explained: BTreeSet::new(),
                     others: Vec::new(),
+                    half: good.iterations.min(bad.iterations) / 2,
+                    enough: None,
                 });
             }
         }

@@ -65,6 +65,7 @@ pub(super) fn prepare(
         ))
     })?;
     bench
+        .tools
         .progress
         .doing(&format!("releases of {}", package.name));
     let chosen = match asked {
@@ -102,8 +103,7 @@ pub(super) fn prepare(
 }
 
 fn run(bench: &mut Bench, dir: &Path, args: &[&str]) -> anyhow::Result<Result<String, String>> {
-    let progress = &mut bench.progress;
-    bench.tools.cargo_run(dir, args, NAME, args[0], progress)
+    bench.tools.cargo_run(dir, args, NAME)
 }
 
 /// Returns cargo's package ID specification of the dependency, which matches only this

@@ -45,13 +45,7 @@ impl Kind {
 
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Kind::New => "new",
-            Kind::Grew => "grew",
-            Kind::Shrank => "shrank",
-            Kind::Gone => "gone",
-            Kind::Perhaps => "perhaps",
-        })
+        self.serialize(f)
     }
 }
 

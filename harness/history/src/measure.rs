@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -15,6 +15,7 @@ use plimsoll_core::{Tally, layout};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::session::{Session, Subject, Watch};
 use plimsoll_desk::interrupt::{Ended, Interrupt};
 use plimsoll_desk::out::{safe, safe_line};
 use plimsoll_desk::progress::Progress;
@@ -125,40 +126,15 @@ pub(crate) fn settled<T>(done: anyhow::Result<T>) -> anyhow::Result<Result<T, Un
 }
 
 /// How revisions are built and run.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Tools {
     /// The target folder of cargo, for all revisions.
     pub target_dir: PathBuf,
     /// The folder for the output of cargo and the tests.
     pub logs: PathBuf,
-    pub release: bool,
-    /// The timeout of one build. Also the timeout of one run of the scenario.
-    pub timeout: Duration,
-    /// The time that one run of the scenario spends on the ladder.
-    pub budget: Duration,
-    /// The command that measures a server, instead of a test.
-    pub watch: Option<Watch>,
-    /// Whether the target is a bench, built with the drop-in in criterion's place.
-    pub bench: bool,
+    pub session: Session,
     pub interrupt: Interrupt,
-}
-
-/// A scenario of a test of a package.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Subject {
-    pub package: String,
-    pub target: String,
-    pub scenario: String,
-}
-
-/// A command that builds a server and watches it as a scenario.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Watch {
-    /// What `sh -c` runs.
-    pub command: String,
-    /// The folder in the repository in which it runs.
-    pub folder: PathBuf,
+    pub progress: Progress,
 }
 
 /// A test that was built.
@@ -227,14 +203,6 @@ fn ask(cargo: &mut Command) -> anyhow::Result<Project> {
     Ok(found?)
 }
 
-/// Returns the kind of a target that is a bench, or else a test.
-pub(crate) fn kind(is_bench: bool) -> &'static TargetKind {
-    match is_bench {
-        true => &TargetKind::Bench,
-        false => &TargetKind::Test,
-    }
-}
-
 /// Returns the argument of `cargo test` for a profile.
 pub(crate) fn profile(release: bool) -> Option<&'static str> {
     release.then_some("--release")
@@ -264,29 +232,21 @@ impl Tools {
     }
 
     /// Runs a cargo command that is not a build. Returns its output, or the error on one line.
-    /// `name` and `what` make the name of the log.
+    /// `name` and the command's make the name of the log.
     pub(crate) fn cargo_run(
-        &self,
+        &mut self,
         dir: &Path,
         args: &[&str],
         name: &str,
-        what: &str,
-        progress: &mut Progress,
     ) -> anyhow::Result<Result<String, String>> {
-        let log = self.logs.join(format!("{name}.{what}.log"));
-        let printed = self.logs.join(format!("{name}.{what}.out"));
         let mut command = self.cargo(dir);
-        command
-            .args(args)
-            .stdout(File::create(&printed).context("a log")?);
-        let ended = self.logged(&mut command, &log, self.timeout, progress)?;
-        Ok(match ended {
-            Ended::Exited(status) if status.success() => {
-                Ok(fs::read_to_string(&printed).context("a log")?)
-            }
-            Ended::Exited(_) => Err(first_error_in(&log)),
-            Ended::TimedOut => Err(self.no_answer()),
-        })
+        command.args(args);
+        let timeout = self.session.timeout;
+        let done = self.output(&mut command, &format!("{name}.{}", args[0]), timeout)?;
+        Ok(done.map_err(|failed| match failed {
+            Some((_, said)) => first_error(&said),
+            None => format!("no answer within {} s", timeout.as_secs()),
+        }))
     }
 
     /// Runs a cargo command that answers at once. Returns its output, or its whole error
@@ -305,27 +265,22 @@ impl Tools {
         })
     }
 
-    fn no_answer(&self) -> String {
-        format!("no answer within {} s", self.timeout.as_secs())
-    }
-
     /// Builds a test, and asks it for its scenarios. If the lockfile is `exact`, cargo must not
     /// change it.
     pub(crate) fn build(
-        &self,
+        &mut self,
         project: &Project,
         subject: &Subject,
         exact: bool,
         name: &str,
-        progress: &mut Progress,
     ) -> anyhow::Result<Built> {
         let (package, target) = (&subject.package, &subject.target);
         let Some(manifest_dir) = project.package_dir(package) else {
             let why = format!("there is no package `{package}`");
             return Err(Unusable::new(Cause::NoTest, why).into());
         };
-        if self.bench {
-            return self.build_bench(project, subject, name, progress);
+        if self.session.bench {
+            return self.build_bench(project, subject, name);
         }
         if project
             .target_file(package, &TargetKind::Test, target)
@@ -337,44 +292,29 @@ impl Tools {
         let locked: &[&str] = if exact { &["--locked"] } else { &[] };
         // The dependencies are fetched apart from the build, because a failure to fetch says
         // nothing about the code.
-        let log = self.logs.join(format!("{name}.fetch.log"));
-        let mut fetch = self.cargo(project.workspace_root());
-        fetch.arg("fetch").args(locked);
-        match self.logged(&mut fetch, &log, self.timeout, progress)? {
-            Ended::Exited(status) if status.success() => {}
-            Ended::Exited(_) => {
-                self.stop_if_full(&log)?;
-                return Err(Unusable::new(Cause::Lockfile, first_error_in(&log)).into());
-            }
-            Ended::TimedOut => return Err(Unusable::new(Cause::Lockfile, self.no_answer()).into()),
-        }
-        let log = self.logs.join(format!("{name}.build.log"));
-        let messages = self.logs.join(format!("{name}.build.json"));
-        let mut build = self.cargo(project.workspace_root());
+        let root = project.workspace_root();
+        let fetched = self.cargo_run(root, &[&["fetch"], locked].concat(), name)?;
+        fetched.map_err(|why| Unusable::new(Cause::Lockfile, why))?;
+        let mut build = self.cargo(root);
         let id = project.package_id(package).unwrap_or(package);
         build
             .args(["test", "--no-run"])
             .args(["--message-format", "json-render-diagnostics"])
             .args(["--package", id, "--test", target])
             .args(locked)
-            .args(profile(self.release))
-            .stdout(File::create(&messages).context("the build's log")?);
-        match self.logged(&mut build, &log, self.timeout, progress)? {
-            Ended::Exited(status) if status.success() => {}
-            Ended::Exited(status) => {
-                let was_killed = self.stop_if_full(&log)?.contains(KILLED);
-                let cause = match was_killed || status.code().is_none() {
-                    true => Cause::Killed,
-                    false => Cause::DoesNotBuild,
-                };
-                return Err(Unusable::new(cause, first_error_in(&log)).into());
+            .args(profile(self.session.release));
+        let timeout = self.session.timeout;
+        let messages = self.output(&mut build, &format!("{name}.build"), timeout)?;
+        let messages = messages.map_err(|failed| match failed {
+            Some((status, said)) if status.code().is_none() || said.contains(KILLED) => {
+                Unusable::new(Cause::Killed, first_error(&said))
             }
-            Ended::TimedOut => {
-                let why = format!("not within {} s", self.timeout.as_secs());
-                return Err(Unusable::new(Cause::BuildTimedOut, why).into());
+            Some((_, said)) => Unusable::new(Cause::DoesNotBuild, first_error(&said)),
+            None => {
+                let why = format!("not within {} s", timeout.as_secs());
+                Unusable::new(Cause::BuildTimedOut, why)
             }
-        }
-        let messages = fs::read_to_string(&messages).context("the build's log")?;
+        })?;
         let executable = messages.lines().rev().find_map(|line| {
             let message: Value = serde_json::from_str(line).ok()?;
             let is_it =
@@ -390,23 +330,19 @@ impl Tools {
             scenarios: BTreeSet::new(),
             laid_over: false,
         };
-        let log = self.logs.join(format!("{name}.list.log"));
         let mut list = self.test(&built);
         list.args(["--list", "--format", "terse"]);
-        let listed = self.logs.join(format!("{name}.list"));
-        list.stdout(File::create(&listed).context("the list's log")?);
-        match self.logged(&mut list, &log, Duration::from_secs(60), progress)? {
-            Ended::Exited(status) if status.success() => {}
-            Ended::Exited(_) => {
-                let why = format!("it does not list its scenarios: {}", first_error_in(&log));
-                return Err(Unusable::new(Cause::OtherHarness, why).into());
+        let listed = self.output(&mut list, &format!("{name}.list"), Duration::from_secs(60))?;
+        let listed = listed.map_err(|failed| match failed {
+            Some((_, said)) => {
+                let why = format!("it does not list its scenarios: {}", first_error(&said));
+                Unusable::new(Cause::OtherHarness, why)
             }
-            Ended::TimedOut => {
-                return Err(Unusable::new(Cause::Hangs, "it lists no scenarios").into());
-            }
-        }
-        let text = fs::read_to_string(&listed).context("the list of scenarios")?;
-        let names = text.lines().filter_map(|line| line.strip_suffix(": test"));
+            None => Unusable::new(Cause::Hangs, "it lists no scenarios"),
+        })?;
+        let names = listed
+            .lines()
+            .filter_map(|line| line.strip_suffix(": test"));
         built.scenarios = names.map(str::to_owned).collect();
         Ok(built)
     }
@@ -426,11 +362,10 @@ impl Tools {
     /// Builds a bench with the drop-in in criterion's place, and asks it for its scenarios.
     #[cfg(target_os = "linux")]
     fn build_bench(
-        &self,
+        &mut self,
         project: &Project,
         subject: &Subject,
         name: &str,
-        progress: &mut Progress,
     ) -> anyhow::Result<Built> {
         let log = self.logs.join(format!("{name}.build.log"));
         // All commands of this build are added to it.
@@ -440,8 +375,8 @@ impl Tools {
             packages: vec![subject.package.clone()],
             benches: vec![subject.target.clone()],
             target_dir: Some(self.target_dir.clone()),
-            log: Some(log.clone()),
-            timeout: Some(self.timeout),
+            log: Some(log),
+            timeout: Some(self.session.timeout),
             ..plimsoll_dropin::Build::default()
         };
         let no_test = |err: anyhow::Error| {
@@ -449,7 +384,7 @@ impl Tools {
             Unusable::new(Cause::NoTest, why.lines().next().unwrap_or_default())
         };
         let found = plimsoll_dropin::find(&build).map_err(no_test)?;
-        progress.tick();
+        self.progress.tick();
         let built = plimsoll_dropin::build(&build, &found, &self.interrupt);
         self.interrupt.check()?;
         let built = built.map_err(|err| match err.is::<plimsoll_dropin::TimedOut>() {
@@ -458,13 +393,15 @@ impl Tools {
             false => Unusable::new(Cause::Lockfile, safe_line(&format!("{err:#}"))),
         })?;
         let Some(one) = built.programs.first() else {
-            let was_killed = self.stop_if_full(&log)?.contains(KILLED);
+            let said = self.stop_if_full(&format!("{name}.build"))?;
             return Err(match built.unbuilt.first() {
-                Some(_) if was_killed => Unusable::new(Cause::Killed, first_error_in(&log)),
+                Some(_) if said.contains(KILLED) => {
+                    Unusable::new(Cause::Killed, first_error(&said))
+                }
                 Some(unbuilt) if unbuilt.is_built => {
                     Unusable::new(Cause::NoTest, unbuilt.why.clone())
                 }
-                Some(_) => Unusable::new(Cause::DoesNotBuild, first_error_in(&log)),
+                Some(_) => Unusable::new(Cause::DoesNotBuild, first_error(&said)),
                 None => Unusable::new(Cause::NoTest, "it has no benchmark of criterion"),
             }
             .into());
@@ -472,7 +409,7 @@ impl Tools {
         let mut program = one.program.clone();
         program.path = self.keep(&program.path, name)?;
         program.target_dir = Some(self.target_dir.clone());
-        progress.tick();
+        self.progress.tick();
         let scenarios = plimsoll_front::scenarios(&program);
         let scenarios = scenarios.map_err(|why| {
             let line = safe_line(why.lines().next().unwrap_or_default());
@@ -496,13 +433,7 @@ impl Tools {
     }
 
     #[cfg(not(target_os = "linux"))]
-    fn build_bench(
-        &self,
-        _: &Project,
-        _: &Subject,
-        _: &str,
-        _: &mut Progress,
-    ) -> anyhow::Result<Built> {
+    fn build_bench(&mut self, _: &Project, _: &Subject, _: &str) -> anyhow::Result<Built> {
         anyhow::bail!("plimsoll measures on Linux, on x86_64 and aarch64")
     }
 
@@ -543,16 +474,15 @@ impl Tools {
 
     /// Takes the scenario up the ladder, for at most this many iterations.
     pub(crate) fn climb(
-        &self,
+        &mut self,
         built: &Built,
         subject: &Subject,
         iterations: Option<u64>,
         budgets: u32,
         name: &str,
-        progress: &mut Progress,
     ) -> anyhow::Result<Report> {
         built.has(&subject.scenario)?;
-        let budget = self.budget * budgets;
+        let budget = self.session.budget * budgets;
         let mut test = self.test(built);
         test.args([subject.scenario.as_str(), "--exact", "--include-ignored"])
             .env("PLIMSOLL_BUDGET", format!("{}ms", budget.as_millis()))
@@ -570,17 +500,16 @@ impl Tools {
         // The exit status is ignored: it is 101 for a failed test, for a panic of the harness,
         // and for a settings file that the harness refuses. The harness has a timeout of its
         // own, and says more when it is reached.
-        self.reported(&mut test, subject, &format!("{name}.test"), progress)
+        self.reported(&mut test, subject, &format!("{name}.test"))
     }
 
     /// Runs the command that builds a server and watches it, in a folder of the revision.
     pub(crate) fn watch(
-        &self,
+        &mut self,
         watch: &Watch,
         folder: &Path,
         subject: &Subject,
         name: &str,
-        progress: &mut Progress,
     ) -> anyhow::Result<Report> {
         let mut command = Command::new("sh");
         self.prepare(&mut command, folder);
@@ -588,16 +517,15 @@ impl Tools {
             .args(["-c", &watch.command])
             .env("PLIMSOLL_BASELINES", "optional")
             .stdin(Stdio::null());
-        self.reported(&mut command, subject, &format!("{name}.watch"), progress)
+        self.reported(&mut command, subject, &format!("{name}.watch"))
     }
 
     /// Runs a command that leaves a report, and reads it. `log` is the name of its logs.
     fn reported(
-        &self,
+        &mut self,
         command: &mut Command,
         subject: &Subject,
         log: &str,
-        progress: &mut Progress,
     ) -> anyhow::Result<Report> {
         let reports = layout::reports_dir(&self.target_dir);
         let (package, target) = (&subject.package, &subject.target);
@@ -608,20 +536,18 @@ impl Tools {
             fs::remove_file(&report)
                 .with_context(|| format!("cannot remove {}", report.display()))?;
         }
-        let printed = File::create(self.logs.join(format!("{log}.out"))).context("a log")?;
-        let log = self.logs.join(format!("{log}.log"));
-        let ended = self.logged(command.stdout(printed), &log, self.timeout, progress)?;
-        if let Ended::TimedOut = ended {
-            let why = format!("no report within {} s", self.timeout.as_secs());
+        let timeout = self.session.timeout;
+        if let Ended::TimedOut = self.logged(command, log, timeout)? {
+            let why = format!("no report within {} s", timeout.as_secs());
             return Err(Unusable::new(Cause::Hangs, why).into());
         }
         let Ok(bytes) = fs::read(&report) else {
-            self.stop_if_full(&log)?;
-            let (cause, what) = match self.watch {
+            let said = self.stop_if_full(log)?;
+            let (cause, what) = match self.session.watch {
                 Some(_) => (Cause::NotMeasured, format!("no report of {package}")),
                 None => (Cause::OtherHarness, "no report".to_owned()),
             };
-            let why = format!("it left {what}: {}", first_error_in(&log));
+            let why = format!("it left {what}: {}", first_error(&said));
             return Err(Unusable::new(cause, why).into());
         };
         Ok(usable(&bytes)?)
@@ -629,8 +555,8 @@ impl Tools {
 
     /// Returns the log of a command. Fails if the disk was full, which says nothing about the
     /// revision.
-    fn stop_if_full(&self, log: &Path) -> anyhow::Result<String> {
-        let said = fs::read(log).unwrap_or_default();
+    fn stop_if_full(&self, log: &str) -> anyhow::Result<String> {
+        let said = fs::read(self.logs.join(format!("{log}.log"))).unwrap_or_default();
         let said = String::from_utf8_lossy(&said).into_owned();
         if said.contains(FULL) {
             anyhow::bail!(
@@ -642,15 +568,37 @@ impl Tools {
         Ok(said)
     }
 
-    fn logged(
-        &self,
+    /// Runs a command. Returns its output; or how it failed and its messages, or `None` if it took
+    /// too long.
+    fn output(
+        &mut self,
         command: &mut Command,
-        log: &Path,
+        log: &str,
         timeout: Duration,
-        progress: &mut Progress,
+    ) -> anyhow::Result<Result<String, Option<(ExitStatus, String)>>> {
+        Ok(match self.logged(command, log, timeout)? {
+            Ended::Exited(status) if status.success() => {
+                let printed = self.logs.join(format!("{log}.out"));
+                Ok(fs::read_to_string(printed).context("a log")?)
+            }
+            Ended::Exited(status) => Err(Some((status, self.stop_if_full(log)?))),
+            Ended::TimedOut => Err(None),
+        })
+    }
+
+    /// Runs a command whose output and messages become logs with this name.
+    fn logged(
+        &mut self,
+        command: &mut Command,
+        log: &str,
+        timeout: Duration,
     ) -> anyhow::Result<Ended> {
-        let file = File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
-        command.stderr(file.try_clone().context("a log")?);
+        let create = |end: &str| {
+            let path = self.logs.join(format!("{log}.{end}"));
+            File::create(&path).with_context(|| format!("cannot write {}", path.display()))
+        };
+        command.stdout(create("out")?).stderr(create("log")?);
+        let progress = &mut self.progress;
         self.interrupt.run(command, timeout, || progress.tick())
     }
 }
@@ -699,10 +647,6 @@ pub(crate) fn unusable(report: &Report) -> Option<Unusable> {
         Some(_) => return None,
     };
     Some(Unusable::new(Cause::Broken, nothing))
-}
-
-fn first_error_in(log: &Path) -> String {
-    first_error(&fs::read_to_string(log).unwrap_or_default())
 }
 
 /// The longest error message, in characters.

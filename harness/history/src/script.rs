@@ -17,9 +17,9 @@ use anyhow::Context;
 use crate::args::BisectRunArgs;
 use crate::bench::{Bench, Length};
 use crate::decide::{Change, Climb, NoQuestion, Question};
-use crate::measure::{self, Subject, Unusable, settled};
+use crate::measure::{self, Unusable, settled};
 use crate::revision::Revision;
-use crate::session::{STOPPED, Session};
+use crate::session::{STOPPED, Session, Subject};
 use crate::setup::{Home, bench, home, interruptible, overlay, subject, working_tree, worktree};
 use crate::show;
 use crate::worktree::Worktree;
@@ -117,7 +117,7 @@ fn decide(args: &BisectRunArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow:
         None => None,
     };
     let mut bench = bench(&home, &session, &subject, laid_over, worktree, interrupt)?;
-    let (question, change, enough) = question(&mut bench, &ends, &session)?;
+    let (question, change) = question(&mut bench, &ends, &session)?;
     let changed = !git
         .ask(&["status", "--porcelain", "--untracked-files=no"])?
         .is_empty();
@@ -126,8 +126,8 @@ fn decide(args: &BisectRunArgs, interrupt: &Interrupt, out: &mut Out) -> anyhow:
         true => working_tree(&home, &session)?,
         false => Revision::from(&here),
     };
-    let tested = bench.test(&revision, &question, enough)?.answer;
-    bench.progress.clear();
+    let tested = bench.test(&revision, &question)?.answer;
+    bench.tools.progress.clear();
     let name = revision.name();
     let is_end = here == ends.good || here == ends.bad;
     match &tested {
@@ -197,15 +197,14 @@ fn question(
     bench: &mut Bench,
     ends: &Ends,
     session: &Session,
-) -> anyhow::Result<(Question, Change, Option<u64>)> {
+) -> anyhow::Result<(Question, Change)> {
     let mut climb = |end: &Commit| {
         let report = bench.climb(&Revision::from(end), Length::Full)?;
         anyhow::Ok(Climb::of(&report.map_err(|why| unusable(end, &why))?))
     };
     let (good, bad) = (climb(&ends.good)?, climb(&ends.bad)?);
-    let most = good.iterations.min(bad.iterations) / 2;
     let stack = session.stack.as_ref();
-    let (question, change) = match Question::between(&good, &bad, stack) {
+    let (mut question, change) = match Question::between(&good, &bad, stack) {
         Ok(question) => (question, Change::Brought),
         // The terms old and new do not say which end leaks.
         Err(why) => match Question::between(&bad, &good, stack) {
@@ -229,11 +228,8 @@ fn question(
         Change::Brought => (&ends.good, &ends.bad),
         Change::Fixed => (&ends.bad, &ends.good),
     };
-    let (good, bad) = (Revision::from(good), Revision::from(bad));
-    let enough = bench.enough(&good, &bad, &question, most)?;
-    bench.forget(&good);
-    bench.forget(&bad);
-    Ok((question, change, enough))
+    bench.shorten(&good.into(), &bad.into(), &mut question)?;
+    Ok((question, change))
 }
 
 fn unusable(end: &Commit, why: &Unusable) -> anyhow::Error {

@@ -22,7 +22,7 @@ use crate::narrow::{Narrow, Next};
 use crate::revision::Revision;
 use crate::session::Session;
 use crate::show;
-use plimsoll_desk::git::{Bisection, Commit, Git, Step};
+use plimsoll_desk::git::{Commit, Git, Step};
 use plimsoll_desk::out::safe_line;
 use plimsoll_desk::progress::about;
 
@@ -68,15 +68,14 @@ impl Search<'_> {
         let good_report = self.end(bench, &good, "good")?;
         let bad_report = self.end(bench, &bad, "bad")?;
         let (at_good, at_bad) = (Climb::of(&good_report), Climb::of(&bad_report));
-        let most = at_good.iterations.min(at_bad.iterations) / 2;
         self.reports.insert(good, good_report);
         self.reports.insert(bad, bad_report);
-        let question = match self.question(&at_good, &at_bad) {
+        let mut question = match self.question(&at_good, &at_bad) {
             Ok(question) => question,
             Err(none) => return Ok(Found::NoDifference(none)),
         };
         let (good, bad) = (self.good.clone(), self.bad.clone());
-        bench.progress.note(&format!(
+        bench.tools.progress.note(&format!(
             "good  {}  {}\nbad   {}  {}  {}",
             good.name(),
             show::rate(question.good),
@@ -84,13 +83,10 @@ impl Search<'_> {
             show::rate(question.bad),
             show::leaf(&question.stack),
         ));
-        let enough = bench.enough(&good, &bad, &question, most)?;
-        // The executables of the ends are not needed any more.
-        bench.forget(&good);
-        bench.forget(&bad);
+        bench.shorten(&good, &bad, &mut question)?;
         let found = match self.releases.is_empty() {
-            true => self.over_commits(bench, &question, enough)?,
-            false => self.over_releases(bench, &question, enough)?,
+            true => self.over_commits(bench, &question)?,
+            false => self.over_releases(bench, &question)?,
         };
         self.question = Some(question);
         Ok(found)
@@ -130,18 +126,13 @@ impl Search<'_> {
         }
     }
 
-    fn over_commits(
-        &mut self,
-        bench: &mut Bench,
-        question: &Question,
-        enough: Option<u64>,
-    ) -> anyhow::Result<Found> {
+    fn over_commits(&mut self, bench: &mut Bench, question: &Question) -> anyhow::Result<Found> {
         let paths = &self.session.paths;
         let first_parent = self.session.first_parent;
         let (first, last) = self.ends();
         let (first, last) = (first.commit(), last.commit());
-        let (bisection, mut step) =
-            Bisection::start(bench.worktree.git(), first, last, first_parent, paths)?;
+        let git = bench.worktree.git().clone();
+        let mut step = git.bisect(first, last, first_parent, paths)?;
         let found = loop {
             let (commit, left, steps) = match step {
                 Step::Test {
@@ -155,23 +146,18 @@ impl Search<'_> {
                 }
                 Step::BadMergeBase(commit) => break Found::BadMergeBase(commit),
             };
-            bench.progress.note(&left_to_do(bench, left, steps));
+            bench.tools.progress.note(&left_to_do(bench, left, steps));
             let revision = Revision::Commit(commit.clone());
-            let as_first = self.is_as_first(bench, revision, question, enough)?;
+            let as_first = self.is_as_first(bench, revision, question)?;
             // git calls every commit good that answers like the earlier end.
             let is_bad = as_first.map(|as_first| !as_first);
-            step = bisection.mark(&commit, word(is_bad))?;
+            step = git.bisect_mark(&commit, word(is_bad))?;
         };
-        self.log = bisection.log()?;
+        self.log = git.bisect_log()?;
         Ok(found)
     }
 
-    fn over_releases(
-        &mut self,
-        bench: &mut Bench,
-        question: &Question,
-        enough: Option<u64>,
-    ) -> anyhow::Result<Found> {
+    fn over_releases(&mut self, bench: &mut Bench, question: &Question) -> anyhow::Result<Found> {
         let mut narrow = Narrow::new(self.releases.len());
         loop {
             let at = match narrow.next() {
@@ -181,9 +167,9 @@ impl Search<'_> {
             };
             let (left, steps) = narrow.left();
             let (left, steps) = (left.saturating_sub(1), steps.saturating_sub(1));
-            bench.progress.note(&left_to_do(bench, left, steps));
+            bench.tools.progress.note(&left_to_do(bench, left, steps));
             let revision = self.releases[at].clone();
-            narrow.tell(at, self.is_as_first(bench, revision, question, enough)?);
+            narrow.tell(at, self.is_as_first(bench, revision, question)?);
         }
     }
 
@@ -194,11 +180,10 @@ impl Search<'_> {
         bench: &mut Bench,
         revision: Revision,
         question: &Question,
-        enough: Option<u64>,
     ) -> anyhow::Result<Option<bool>> {
-        let tested = bench.test(&revision, question, enough)?;
+        let tested = bench.test(&revision, question)?;
         bench.forget(&revision);
-        bench.progress.note(&self.line(&revision, &tested)?);
+        bench.tools.progress.note(&self.line(&revision, &tested)?);
         if let Some(report) = &tested.report {
             self.reports.insert(revision.clone(), report.clone());
         }

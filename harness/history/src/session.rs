@@ -9,7 +9,6 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::args::{BenchArgs, BisectArgs, WhenToOverlay};
 use crate::decide::Pattern;
-use crate::measure::{Subject, Watch, kind};
 use plimsoll_desk::atomic;
 use plimsoll_desk::git::{Commit, Git};
 use plimsoll_desk::status::Refused;
@@ -22,6 +21,24 @@ pub(crate) const STOPPED: &str = "stopped; what was measured is kept\n  \
 /// The message after Ctrl-C in a command without `--resume`. When it is started again, it uses
 /// the measurements in the cache.
 pub(crate) const STOPPED_HERE: &str = "stopped; what was measured is kept";
+
+/// A scenario of a test of a package.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Subject {
+    pub package: String,
+    pub target: String,
+    pub scenario: String,
+}
+
+/// A command that builds a server and watches it as a scenario.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Watch {
+    /// What `sh -c` runs.
+    pub command: String,
+    /// The folder in the repository in which it runs.
+    pub folder: PathBuf,
+}
 
 /// Everything on which the answer depends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -73,7 +90,10 @@ mod milliseconds {
 impl Session {
     /// Returns which kind of target has the scenario.
     pub(crate) fn kind(&self) -> &'static TargetKind {
-        kind(self.bench)
+        match self.bench {
+            true => &TargetKind::Bench,
+            false => &TargetKind::Test,
+        }
     }
 
     /// Returns a session for any scenario, with a commit as its good end.

@@ -7,6 +7,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use cargo_metadata::TargetKind;
 use plimsoll_core::baseline::{Baseline, MAX_BYTES};
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::layout;
@@ -14,10 +15,10 @@ use plimsoll_core::layout;
 use crate::args::WhenToOverlay;
 use crate::bench::Bench;
 use crate::cache::Cache;
-use crate::measure::{self, Subject, Tools, settled};
+use crate::measure::{self, Tools, settled};
 use crate::overlay::Overlay;
 use crate::revision::Revision;
-use crate::session::Session;
+use crate::session::{Session, Subject};
 use crate::worktree::Worktree;
 use plimsoll_desk::file;
 use plimsoll_desk::git::{Commit, Git};
@@ -83,12 +84,9 @@ pub(super) fn bench(
         tools: Tools {
             target_dir,
             logs,
-            release: session.release,
-            timeout: session.timeout,
-            budget: session.budget,
-            watch: session.watch.clone(),
-            bench: session.bench,
+            session: session.clone(),
             interrupt: interrupt.clone(),
+            progress: Progress::new(),
         },
         subject: subject.clone(),
         when: match (session.overlay, &session.dep) {
@@ -101,7 +99,6 @@ pub(super) fn bench(
         lockfile: home.project.workspace_root().join("Cargo.lock"),
         cache: cache(home, session, subject, overlay.as_ref())?,
         overlay,
-        progress: Progress::new(),
         built: BTreeMap::new(),
         builds: Default::default(),
         looked_at: Default::default(),
@@ -212,21 +209,17 @@ pub(super) fn test(session: &Session, home: &Home) -> anyhow::Result<(String, St
     }
     let target = session.test.as_deref().unwrap_or("leaks");
     let is_asked = |package: &str| session.package.as_ref().is_none_or(|name| name == package);
-    let tests: Vec<(String, String)> = match session.bench {
-        true => home
-            .project
-            .benches()
-            .filter(|(package, bench)| is_asked(package) && rustc_name(bench) == rustc_name(target))
-            .map(|(package, bench)| (package.to_owned(), rustc_name(bench)))
-            .collect(),
-        false => home
-            .project
-            .tests()
-            .filter(|(package, test)| is_asked(package) && *test == target)
-            .map(|(package, test)| (package.to_owned(), test.to_owned()))
-            .collect(),
+    let kind = session.kind();
+    let name = |target: &str| match kind {
+        TargetKind::Bench => rustc_name(target),
+        _ => target.to_owned(),
     };
-    let kind = if session.bench { "bench" } else { "test" };
+    let tests: Vec<(String, String)> = home
+        .project
+        .targets(kind)
+        .filter(|(package, found)| is_asked(package) && name(found) == name(target))
+        .map(|(package, found)| (package.to_owned(), name(found)))
+        .collect();
     match tests.as_slice() {
         [one] => Ok(one.clone()),
         [] => {

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use crate::bench::Tested;
 use crate::decide::{Change, Gain, NoQuestion};
-use crate::measure::Subject;
 use crate::revision::Revision;
+use crate::session::Subject;
 use plimsoll_desk::git::About;
 use plimsoll_desk::out::{safe, safe_line};
 use plimsoll_desk::progress::about;

@@ -112,7 +112,7 @@ fn of_revisions(args: &VerifyFixArgs, interrupt: &Interrupt) -> anyhow::Result<[
         let text = format!("{name} cannot be measured: {why}\n  logs: {logs}");
         Refused::with_status(ExitStatus::NoVerdict, text)
     })?;
-    bench.progress.clear();
+    bench.tools.progress.clear();
     Ok(sides)
 }
 

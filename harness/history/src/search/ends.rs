@@ -51,7 +51,7 @@ impl Search<'_> {
         };
         let what = format!("{of_end}, {},", end.name());
         if why.cause.is_of_code() {
-            bench.progress.note(&format!(
+            bench.tools.progress.note(&format!(
                 "{what} cannot be measured; looking for the nearest revision that can be built"
             ));
             let (tried, nearest) = self.nearest(bench, end)?;
@@ -90,7 +90,7 @@ impl Search<'_> {
                 Err(why) => why.to_string(),
             };
             let line = format!("      {}  {said}", revision.name());
-            bench.progress.note(&line);
+            bench.tools.progress.note(&line);
             anyhow::Ok(can.is_ok())
         })?;
         Ok((tried, found.map(|at| inwards[at].clone())))
