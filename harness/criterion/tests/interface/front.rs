@@ -31,6 +31,16 @@ pub(crate) fn run(program: &str, asked: &str) -> String {
     subject.exit(expected)
 }
 
+/// Checks that each of these scenarios climbs to the end.
+#[track_caller]
+pub(crate) fn climbs<'a>(program: &str, scenarios: impl IntoIterator<Item = &'a str>) {
+    for scenario in scenarios {
+        let told = run(program, &format!("measure {scenario}"));
+        let has_ended = told.ends_with("iteration 2: Ok(())\nend\n");
+        assert!(has_ended, "{scenario}: {told}");
+    }
+}
+
 struct Subject {
     process: Child,
     channel: BufReader<UnixStream>,

@@ -116,9 +116,7 @@ pub(crate) use benches::main as program;
 tests!(
     a_list_calls_no_benchmark,
     an_iteration_drops_the_output_and_a_second_ladder_is_none,
-    an_iteration_has_an_input_of_its_own,
-    a_custom_iteration_is_one,
-    one_of_two_with_the_same_id,
+    each_iteration_calls_the_routine_once,
     a_thread_of_the_benchmark_may_iterate,
     failures_are_told,
     a_thread_of_the_routine_may_panic,
@@ -126,160 +124,92 @@ tests!(
     without_a_front
 );
 
+/// Checks what is told of a scenario after `group`: lines with `|` between. `CLIMBED` are those of
+/// a benchmark that prints nothing.
 #[track_caller]
-fn check(asked: &str, expected: &str) {
-    assert_eq!(
-        front::run("session", asked),
-        expected.replace("            ", "")
-    );
+fn check(scenario: &str, expected: &str) {
+    let climbed = "ready|iteration 0: Ok(())|iteration 1: Ok(())|iteration 2: Ok(())";
+    let told = front::run("session", &format!("measure {scenario}"));
+    let expected = format!("group|{expected}|").replace("CLIMBED", climbed);
+    assert_eq!(told.replace('\n', "|"), expected, "{scenario}");
 }
 
 fn a_list_calls_no_benchmark() {
-    check(
-        "list",
-        "group
-            scenario order::iter | order/iter
-            scenario order::batched | order/batched
-            scenario order::batched_ref | order/batched_ref
-            scenario order::custom | order/custom
-            scenario panics | panics
-            scenario panics_before-a9b570d3 | panics before
-            scenario panics_after | panics_after
-            scenario panics_on_a_thread | panics_on_a_thread
-            scenario panics_on_a_scoped_thread | panics_on_a_scoped_thread
-            scenario panics_unseen | panics_unseen
-            scenario panics_where_it_iterates | panics_where_it_iterates
-            scenario exits | exits
-            scenario idle | idle
-            scenario on_a_thread-9b48cf2e | on a thread
-            scenario twice::1.5 | twice/1.5
-            scenario twice::1.5.2 | twice/1.5 #2
-            scenario after_a_summary | after_a_summary
-            end of list
-            ",
-    );
+    let names = "order::iter | order/iter
+        order::batched | order/batched
+        order::batched_ref | order/batched_ref
+        order::custom | order/custom
+        panics | panics
+        panics_before-a9b570d3 | panics before
+        panics_after | panics_after
+        panics_on_a_thread | panics_on_a_thread
+        panics_on_a_scoped_thread | panics_on_a_scoped_thread
+        panics_unseen | panics_unseen
+        panics_where_it_iterates | panics_where_it_iterates
+        exits | exits
+        idle | idle
+        on_a_thread-9b48cf2e | on a thread
+        twice::1.5 | twice/1.5
+        twice::1.5.2 | twice/1.5 #2
+        after_a_summary | after_a_summary";
+    let names = names
+        .lines()
+        .map(|line| format!("scenario {}\n", line.trim()));
+    let expected = format!("group\n{}end of list\n", names.collect::<String>());
+    assert_eq!(front::run("session", "list"), expected);
 }
 
 fn an_iteration_drops_the_output_and_a_second_ladder_is_none() {
     check(
-        "measure order::iter",
-        "group
-            ready
-            drop output
-            iteration 0: Ok(())
-            drop output
-            iteration 1: Ok(())
-            drop output
-            iteration 2: Ok(())
-            after
-            drop kept
-            end
-            ",
+        "order::iter",
+        "ready|drop output|iteration 0: Ok(())|drop output|iteration 1: Ok(())|\
+         drop output|iteration 2: Ok(())|after|drop kept|end",
     );
 }
 
-fn an_iteration_has_an_input_of_its_own() {
-    let told = front::run("session", "measure order::batched");
-    assert_eq!(
-        told.matches("setup\nroutine\ndrop input\niteration")
-            .count(),
-        3,
-        "{told}"
-    );
-    let told = front::run("session", "measure order::batched_ref");
-    assert_eq!(
-        told.matches("setup\ndrop output\ndrop input\niteration")
-            .count(),
-        3,
-        "{told}"
-    );
-}
-
-fn a_custom_iteration_is_one() {
-    let told = front::run("session", "measure order::custom");
-    assert_eq!(told.matches("1 of a str\niteration").count(), 3, "{told}");
-}
-
-fn one_of_two_with_the_same_id() {
-    let told = front::run("session", "measure twice::1.5.2");
-    assert_eq!(told.matches("second\niteration").count(), 3, "{told}");
+fn each_iteration_calls_the_routine_once() {
+    for (scenario, before) in [
+        ("order::batched", "setup|routine|drop input"),
+        ("order::batched_ref", "setup|drop output|drop input"),
+        ("order::custom", "1 of a str"),
+        // One of two with the same id.
+        ("twice::1.5.2", "second"),
+    ] {
+        let told = front::run("session", &format!("measure {scenario}")).replace('\n', "|");
+        let iterations = told.matches(&format!("{before}|iteration")).count();
+        assert_eq!(iterations, 3, "{told}");
+    }
 }
 
 fn a_thread_of_the_benchmark_may_iterate() {
-    check(
-        "measure on_a_thread-9b48cf2e",
-        "group
-            ready
-            iteration 0: Ok(())
-            iteration 1: Ok(())
-            iteration 2: Ok(())
-            end
-            ",
-    );
-}
-
-/// The ladder of a benchmark that prints nothing.
-const CLIMBED: &str = "ready
-iteration 0: Ok(())
-iteration 1: Ok(())
-iteration 2: Ok(())
-";
-
-#[track_caller]
-fn check_after_group(scenario: &str, expected: &str) {
-    check(
-        &format!("measure {scenario}"),
-        &format!("group\n{expected}"),
-    );
+    check("on_a_thread-9b48cf2e", "CLIMBED|end");
 }
 
 fn failures_are_told() {
     let idle = "failed: the benchmark's function does not call Bencher::iter or one of its kin";
-    for (scenario, expected) in [
-        ("panics", "ready\npanicked: a bug\n".to_owned()),
-        (
-            "panics_before-a9b570d3",
-            "panicked: a missing file\n".to_owned(),
-        ),
-        (
-            "panics_after",
-            format!("{CLIMBED}panicked: a missing output\n"),
-        ),
-        ("idle", format!("{idle}\n")),
-        (
-            "none",
-            "failed: there is no benchmark of this name\n".to_owned(),
-        ),
-    ] {
-        check_after_group(scenario, &expected);
-    }
+    check("panics", "ready|panicked: a bug");
+    check("panics_before-a9b570d3", "panicked: a missing file");
+    check("panics_after", "CLIMBED|panicked: a missing output");
+    check("idle", idle);
+    check("none", "failed: there is no benchmark of this name");
 }
 
 /// A panic fails the benchmark if the thread that called `iter` hears of it.
 fn a_thread_of_the_routine_may_panic() {
     let unwrapped = "called `Result::unwrap()` on an `Err` value: Any { .. }";
-    for (scenario, expected) in [
-        (
-            "panics_on_a_thread",
-            format!("ready\npanicked: {unwrapped}\n"),
-        ),
-        (
-            "panics_on_a_scoped_thread",
-            "ready\npanicked: a scoped thread panicked\n".to_owned(),
-        ),
-        ("panics_unseen", format!("{CLIMBED}end\n")),
-        (
-            "panics_where_it_iterates",
-            "ready\npanicked: a bug\n".to_owned(),
-        ),
-    ] {
-        check_after_group(scenario, &expected);
-    }
+    check(
+        "panics_on_a_thread",
+        &format!("ready|panicked: {unwrapped}"),
+    );
+    let scoped = "ready|panicked: a scoped thread panicked";
+    check("panics_on_a_scoped_thread", scoped);
+    check("panics_unseen", "CLIMBED|end");
+    check("panics_where_it_iterates", "ready|panicked: a bug");
 }
 
 /// The front cannot take it for the end: it has not said `end`.
 fn a_routine_may_exit() {
-    check_after_group("exits", "ready\nexit status: 0\n");
+    check("exits", "ready|exit status: 0");
 }
 
 /// As `cargo test` runs the program, or somebody does by hand.
