@@ -1,7 +1,6 @@
 //! The git commands that a bisection needs.
 
 use std::ffi::OsStr;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -130,7 +129,7 @@ impl Git {
         let index = self.ask(&["rev-parse", "--path-format=absolute", "--git-path", "index"])?;
         let copy = tempfile::Builder::new().prefix("plimsoll-index").tempdir();
         let copy = copy.context("a folder for a copy of git's index")?;
-        let own = copy.path().join("index");
+        let (own, list) = (copy.path().join("index"), copy.path().join("list"));
         if Path::new(&index).exists() {
             // The copy also keeps what the index knows about unchanged files, so git need not
             // read them.
@@ -145,7 +144,16 @@ impl Git {
                     .env(format!("GIT_{who}_EMAIL"), "plimsoll")
                     .env(format!("GIT_{who}_DATE"), "@0 +0000");
             }
-            printed(&mut command, args, input)
+            std::fs::write(&list, input).context("a list of files for git")?;
+            let list = std::fs::File::open(&list).context("a list of files for git")?;
+            let output = command
+                .stdin(list)
+                .output()
+                .context("`git` did not start")?;
+            match output.status.success() {
+                true => Ok(output.stdout),
+                false => Err(failed(&args.join(" "), &output.stderr)),
+            }
         };
         with_copy(&["add", "--update"], b"")?;
         let mut others = vec!["ls-files", "--others", "--exclude-standard", "-z"];
@@ -244,24 +252,6 @@ impl Git {
             files: files.map(str::to_owned).collect(),
         })
     }
-}
-
-/// Runs a git command that reads `input`, and returns what it prints.
-fn printed(command: &mut Command, args: &[&str], input: &[u8]) -> anyhow::Result<Vec<u8>> {
-    let command = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let mut git = command.spawn().context("`git` did not start")?;
-    // This cannot deadlock: git prints nothing before it has read all its input.
-    let mut stdin = git.stdin.take().context("git's standard input")?;
-    let written = stdin.write_all(input);
-    drop(stdin);
-    let output = git.wait_with_output().context("`git`")?;
-    if !output.status.success() || written.is_err() {
-        return Err(failed(&args.join(" "), &output.stderr));
-    }
-    Ok(output.stdout)
 }
 
 /// Returns the error for a git command that failed.

@@ -10,7 +10,7 @@ use plimsoll_core::Per;
 use plimsoll_core::report::{Report, json};
 
 use crate::args::WhenToOverlay;
-use crate::cache::{Cache, Kept};
+use crate::cache::Cache;
 use crate::decide::{Answer, Climb, Question};
 use crate::measure::{Built, Cause, Tools, Unusable, settled, usable};
 use crate::overlay::Overlay;
@@ -135,13 +135,13 @@ impl Bench {
         length: Length,
     ) -> anyhow::Result<Result<Report, Unusable>> {
         match self.cache.get(revision, &length.word()) {
-            Some(Kept::Report(bytes)) => {
+            Some(Ok(bytes)) => {
                 // A cached report in another format is ignored.
                 if let Ok(report) = usable(&bytes) {
                     return Ok(Ok(report));
                 }
             }
-            Some(Kept::Unusable(why)) => return Ok(Err(why)),
+            Some(Err(why)) => return Ok(Err(why)),
             None => {}
         }
         self.looked_at.insert(revision.clone());
@@ -341,10 +341,8 @@ impl Bench {
         &mut self,
         revision: &Revision,
     ) -> anyhow::Result<Result<(), Unusable>> {
-        match self.cache.get(revision, &Length::Full.word()) {
-            Some(Kept::Report(_)) => return Ok(Ok(())),
-            Some(Kept::Unusable(why)) => return Ok(Err(why)),
-            None => {}
+        if let Some(known) = self.cache.get(revision, &Length::Full.word()) {
+            return Ok(known.map(drop));
         }
         if let Some(watch) = self.tools.session.watch.clone() {
             let folder = settled(self.folder_to_watch_in(revision, &watch))?;
@@ -366,7 +364,7 @@ impl Bench {
         revision: &Revision,
     ) -> anyhow::Result<Result<(), Unusable>> {
         let known = self.cache.get(revision, &Length::Full.word());
-        if revision.version().is_none() || matches!(known, Some(Kept::Report(_))) {
+        if revision.version().is_none() || matches!(known, Some(Ok(_))) {
             return Ok(Ok(()));
         }
         let checked_out = self.check_out(revision);

@@ -28,13 +28,8 @@ struct UnusableV1 {
     why: String,
 }
 
-/// A cached result.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Kept {
-    /// The content of a `report.json`, unchanged.
-    Report(Vec<u8>),
-    Unusable(Unusable),
-}
+/// A cached result: the content of a `report.json`, unchanged, or why there is none.
+pub(crate) type Kept = Result<Vec<u8>, Unusable>;
 
 impl Cache {
     /// Opens the cache in a folder. `parts` is everything that a measurement depends on,
@@ -55,12 +50,12 @@ impl Cache {
 
     pub(crate) fn get(&self, revision: &Revision, climb: &str) -> Option<Kept> {
         if let Ok(bytes) = fs::read(self.path(revision, climb)) {
-            return Some(Kept::Report(bytes));
+            return Some(Ok(bytes));
         }
         let text = fs::read_to_string(self.path(revision, "unusable")).ok()?;
         let file: UnusableV1 = serde_json::from_str(&text).ok()?;
         let unusable = Unusable::new(file.kind, file.why);
-        (file.version == VERSION).then_some(Kept::Unusable(unusable))
+        (file.version == VERSION).then_some(Err(unusable))
     }
 
     pub(crate) fn put(&self, revision: &Revision, climb: &str, report: &str) -> anyhow::Result<()> {

@@ -16,12 +16,12 @@ use std::time::{Duration, Instant};
 use plimsoll_core::report::Report;
 use plimsoll_core::report::units::plural;
 
-use crate::bench::{Bench, Tested, word};
-use crate::decide::{Answer, Change, Climb, NoQuestion, Question};
+use crate::bench::{Bench, word};
+use crate::decide::{Change, Climb, NoQuestion, Question};
 use crate::narrow::{Narrow, Next};
 use crate::revision::Revision;
 use crate::session::Session;
-use crate::show;
+use crate::show::{self, ShownTest};
 use plimsoll_desk::git::{Commit, Git, Step};
 use plimsoll_desk::out::safe_line;
 use plimsoll_desk::progress::about;
@@ -52,7 +52,7 @@ pub(crate) struct Search<'a> {
     pub(crate) change: Option<Change>,
     pub(crate) logs: PathBuf,
     pub(crate) started: Instant,
-    pub(crate) tested: Vec<(Revision, Tested)>,
+    pub(crate) tested: Vec<ShownTest>,
     pub(crate) reports: BTreeMap<Revision, Report>,
 }
 
@@ -183,38 +183,18 @@ impl Search<'_> {
     ) -> anyhow::Result<Option<bool>> {
         let tested = bench.test(&revision, question)?;
         bench.forget(&revision);
-        bench.tools.progress.note(&self.line(&revision, &tested)?);
         if let Some(report) = &tested.report {
             self.reports.insert(revision.clone(), report.clone());
         }
         let is_bad = tested.is_bad();
-        self.tested.push((revision, tested));
+        let test = ShownTest {
+            subject: self.subject_of(&revision)?,
+            revision,
+            tested,
+        };
+        bench.tools.progress.note(&line(&test));
+        self.tested.push(test);
         Ok(is_bad.map(|is_bad| is_bad == self.is_fixed()))
-    }
-
-    fn line(&self, revision: &Revision, tested: &Tested) -> anyhow::Result<String> {
-        let (word, name) = (tested.word(), revision.name());
-        let mut said = match &tested.answer {
-            Ok(answer) => show::rate(answer.rate),
-            Err(why) => why.to_string(),
-        };
-        if let Ok(Answer {
-            moved: Some(stack), ..
-        }) = &tested.answer
-        {
-            said += &format!(", as {}", show::leaf(stack));
-        }
-        let cached = match tested.cached {
-            true => " (measured before)",
-            false => "",
-        };
-        let subject = match revision {
-            Revision::Commit(_) | Revision::WorkingTree(_) => {
-                format!("  {}", safe_line(&self.subject_of(revision)?))
-            }
-            Revision::Release { .. } => String::new(),
-        };
-        Ok(format!("{word:<4}  {name}  {said}{cached}{subject}"))
     }
 
     /// Returns the subject of a commit, or the name of a release.
@@ -224,6 +204,24 @@ impl Search<'_> {
             Revision::Release { .. } => revision.name(),
         })
     }
+}
+
+fn line(test: &ShownTest) -> String {
+    let (word, name) = (test.tested.word(), test.revision.name());
+    let (said, moved) = match &test.tested.answer {
+        Ok(answer) => (show::rate(answer.rate), answer.moved.as_ref()),
+        Err(why) => (why.to_string(), None),
+    };
+    let moved = moved.map_or(String::new(), |stack| format!(", as {}", show::leaf(stack)));
+    let cached = match test.tested.cached {
+        true => " (measured before)",
+        false => "",
+    };
+    let subject = match test.revision.version() {
+        None => format!("  {}", safe_line(&test.subject)),
+        Some(_) => String::new(),
+    };
+    format!("{word:<4}  {name}  {said}{moved}{cached}{subject}")
 }
 
 fn left_to_do(bench: &Bench, left: usize, steps: usize) -> String {

@@ -9,7 +9,7 @@ use crate::bench::Bench;
 use crate::decide::{Climb, Gain, Question};
 use crate::differences;
 use crate::revision::Revision;
-use crate::show::{Outcome, Shown, ShownCommit, ShownRelease, ShownTest};
+use crate::show::{Outcome, Shown, ShownCommit, ShownRelease};
 use plimsoll_desk::git::Commit;
 
 impl Search<'_> {
@@ -17,14 +17,6 @@ impl Search<'_> {
     pub(crate) fn shown(&self, bench: &Bench, found: &Found) -> anyhow::Result<Shown> {
         let question = self.question.as_ref();
         let rate_at = |revision: &Revision| self.rate_at(revision, question?);
-        let mut tests = Vec::new();
-        for (revision, tested) in &self.tested {
-            tests.push(ShownTest {
-                revision: revision.clone(),
-                subject: self.subject_of(revision)?,
-                tested: tested.clone(),
-            });
-        }
         let good_rate = question.map(|question| question.good);
         let bad_rate = question.map(|question| question.bad);
         let outcome = match found {
@@ -76,7 +68,7 @@ impl Search<'_> {
             bad: (self.bad.clone(), bad_rate),
             change: self.change,
             trend: self.trend()?,
-            tests,
+            tests: self.tested.clone(),
             builds: bench.builds.len(),
             took: self.started.elapsed(),
             log: self.log.clone(),
@@ -96,11 +88,9 @@ impl Search<'_> {
 
     /// Returns the rate and the stack of a revision at which the function had another name.
     fn moved(&self, revision: &Revision) -> Option<(Gain, &FoldedStack)> {
-        let mut tested = self.tested.iter();
-        tested.find_map(|(one, tested)| {
-            let answer = tested.answer.as_ref().ok().filter(|_| one == revision)?;
-            Some((answer.rate, answer.moved.as_ref()?))
-        })
+        let test = self.tested.iter().find(|test| test.revision == *revision)?;
+        let answer = test.tested.answer.as_ref().ok()?;
+        Some((answer.rate, answer.moved.as_ref()?))
     }
 
     fn commit(
