@@ -224,43 +224,27 @@ mod tests {
     #[test]
     fn memory_counts_by_bytes_and_files_by_number() {
         for (line, memory, files) in [
-            ("1000-3000 rw-p 00000000 00:00 0", 0x2000, 0),
-            ("1000-3000 r--p 00000000 00:00 0", 0x2000, 0),
-            ("1000-3000 ---p 00000000 00:00 0", 0, 0),
-            ("1000-3000 rw-p 00000000 00:00 0 [heap]", 0x2000, 0),
-            ("1000-3000 rw-p 00000000 00:00 0 [anon:jit code]", 0x2000, 0),
-            (
-                "1000-3000 rw-s 00000000 00:01 9 [anon_shmem:ring]",
-                0x2000,
-                0,
-            ),
-            (
-                "1000-3000 rw-s 00000000 00:01 9 /dev/zero (deleted)",
-                0x2000,
-                0,
-            ),
-            (
-                "1000-3000 rw-s 00000000 00:01 9 /SYSV00000000 (deleted)",
-                0x2000,
-                0,
-            ),
-            (
-                "1000-3000 rw-s 00000000 00:0e 9 anon_inode:[io_uring]",
-                0x2000,
-                0,
-            ),
-            ("1000-3000 rw-s 00000000 00:01 9 /memfd:a b (deleted)", 0, 1),
-            ("1000-3000 r-xp 00000000 fe:00 9 /usr/lib/libc.so.6", 0, 1),
-            ("1000-3000 ---p 00000000 fe:00 9 /usr/lib/libc.so.6", 0, 0),
-            ("1000-3000 rw-p 00000000 00:00 0 [stack]", 0, 0),
-            ("1000-3000 r-xp 00000000 00:00 0 [vdso]", 0, 0),
+            ("rw-p 0 00:00 0", 0x2000, 0),
+            ("r--p 0 00:00 0", 0x2000, 0),
+            ("---p 0 00:00 0", 0, 0),
+            ("rw-p 0 00:00 0 [heap]", 0x2000, 0),
+            ("rw-p 0 00:00 0 [anon:jit code]", 0x2000, 0),
+            ("rw-s 0 00:01 9 [anon_shmem:ring]", 0x2000, 0),
+            ("rw-s 0 00:01 9 /dev/zero (deleted)", 0x2000, 0),
+            ("rw-s 0 00:01 9 /SYSV00000000 (deleted)", 0x2000, 0),
+            ("rw-s 0 00:0e 9 anon_inode:[io_uring]", 0x2000, 0),
+            ("rw-s 0 00:01 9 /memfd:a b (deleted)", 0, 1),
+            ("r-xp 0 fe:00 9 /usr/lib/libc.so.6", 0, 1),
+            ("---p 0 fe:00 9 /usr/lib/libc.so.6", 0, 0),
+            ("rw-p 0 00:00 0 [stack]", 0, 0),
+            ("r-xp 0 00:00 0 [vdso]", 0, 0),
         ] {
             let expected = Mapped {
                 all: 1,
                 files,
                 memory,
             };
-            assert_eq!(mapped(&format!("{line}\n")), expected, "{line}");
+            assert_eq!(mapped(&format!("1000-3000 {line}\n")), expected, "{line}");
         }
         let two = mapped("1000-3000 rw-p 0 00:00 0\n3000-4000 rw-p 0 00:00 0\n");
         assert_eq!(

@@ -494,223 +494,95 @@ mod tests {
         }
     }
 
+    /// Each container stands above its functions, leaf first; `-` is none.
     #[test]
     fn containers_are_told_by_what_allocates() {
-        let arguments = "<u64, alloc::sync::Arc<app::Session, alloc::alloc::Global>, S, G>";
-        for (functions, expected) in [
-            (
-                vec![
-                    ("alloc::alloc::alloc", None),
-                    (
-                        "hashbrown::raw::RawTable::reserve_rehash",
-                        Some("<(u64, Arc), G>"),
-                    ),
-                    ("hashbrown::map::HashMap::insert", Some(arguments)),
-                    (
-                        "std::collections::hash::map::HashMap::insert",
-                        Some(arguments),
-                    ),
-                ],
-                Some("HashMap<u64, Arc<Session>>"),
-            ),
-            // Another version of hashbrown, of a crate that has a table of its own.
-            (
-                vec![("hashbrown::raw::RawTable::resize", Some("<(u64, u8), G>"))],
-                Some("HashMap<u64, u8>"),
-            ),
-            // With line tables alone, a function that nothing is inlined into has no arguments.
-            (
-                vec![
-                    (
-                        "hashbrown::raw::RawTable::reserve_rehash",
-                        Some("<(u64, alloc::sync::Arc<app::A>), G>"),
-                    ),
-                    ("std::collections::hash::map::HashMap::insert", None),
-                ],
-                Some("HashMap<u64, Arc<A>>"),
-            ),
-            (
-                vec![
-                    ("alloc::raw_vec::RawVec::grow_one", Some("<app::A, G>")),
-                    ("alloc::collections::vec_deque::VecDeque::push_back", None),
-                ],
-                Some("VecDeque<A>"),
-            ),
-            // Inlined, with line tables alone: a module, and no type.
-            (
-                vec![("alloc::vec::push", Some("<app::Entry>"))],
-                Some("Vec<Entry>"),
-            ),
-            (vec![("alloc::vec::Vec::push", None)], Some("Vec")),
-            (
-                vec![("<alloc::string::String as core::convert::From>::from", None)],
-                Some("String"),
-            ),
-            (
-                vec![("alloc::sync::Arc::new", Some("<app::A>"))],
-                Some("Arc<A>"),
-            ),
-            (
-                vec![(
-                    "alloc::boxed::Box::new",
-                    Some("<alloc::rc::RcInner<core::cell::RefCell<app::A>>, G>"),
-                )],
-                Some("Rc<RefCell<A>>"),
-            ),
-            (
-                vec![
-                    (
-                        "alloc::boxed::Box::new",
-                        Some("<tokio::sync::mpsc::block::Block<app::A>>"),
-                    ),
-                    ("tokio::sync::mpsc::block::Block::new", Some("<app::A>")),
-                ],
-                Some("Block<A>"),
-            ),
-            // A map that has its values made.
-            (
-                vec![
-                    (
-                        "<alloc::sync::Arc as core::default::Default>::default",
-                        Some("<app::A>"),
-                    ),
-                    (
-                        "std::collections::hash::map::Entry::or_default",
-                        Some("<u64, Arc, A>"),
-                    ),
-                ],
-                Some("Arc<A>"),
-            ),
-            (
-                vec![
-                    ("alloc::boxed::Box::new", Some("<app::A>")),
-                    ("core::iter::adapters::map::map_fold", None),
-                    ("alloc::vec::Vec::from_iter", Some("<Box, G>")),
-                ],
-                Some("Box<A>"),
-            ),
-            // And one that is copied as a whole.
-            (
-                vec![
-                    (
-                        "<hashbrown::raw::RawTable as core::clone::Clone>::clone",
-                        Some("<(u64, u8), G>"),
-                    ),
-                    (
-                        "<std::collections::hash::map::HashMap as core::clone::Clone>::clone",
-                        Some("<u64, u8, S>"),
-                    ),
-                ],
-                Some("HashMap<u64, u8>"),
-            ),
-            (
-                vec![
-                    (
-                        "alloc::boxed::Box::new_uninit_in",
-                        Some("<alloc::collections::btree::node::LeafNode<u64, app::A>>"),
-                    ),
-                    (
-                        "alloc::collections::btree::map::entry::VacantEntry::insert",
-                        Some("<u64, app::A, G>"),
-                    ),
-                    (
-                        "alloc::collections::btree::map::entry::Entry::or_default",
-                        Some("<u64, app::A, G>"),
-                    ),
-                ],
-                Some("BTreeMap<u64, A>"),
-            ),
-            (
-                vec![(
-                    "alloc::boxed::Box::new_uninit_in",
-                    Some("<alloc::collections::btree::node::LeafNode<u64, app::A>, G>"),
-                )],
-                Some("BTreeMap<u64, A>"),
-            ),
-            (
-                vec![(
-                    "alloc::boxed::Box::new_uninit_in",
-                    Some(
-                        "<alloc::collections::btree::node::InternalNode<u64, \
-                         alloc::collections::btree::set_val::SetValZST>, G>",
-                    ),
-                )],
-                Some("BTreeSet<u64>"),
-            ),
-            // A tree of the program's own.
-            (
-                vec![(
-                    "alloc::boxed::Box::new",
-                    Some("<app::tree::LeafNode<u64, app::A>, G>"),
-                )],
-                Some("Box<LeafNode<u64, A>>"),
-            ),
-            (
-                vec![(
-                    "alloc::boxed::Box::new",
-                    Some("<lru::LruEntry<u64, app::A>, G>"),
-                )],
-                Some("LruCache<u64, A>"),
-            ),
-            (
-                vec![(
-                    "<hashbrown::map::HashMap as core::iter::Extend>::extend",
-                    Some(
-                        "<lru::KeyRef<u64>, core::ptr::non_null::NonNull<lru::LruEntry<u64, app::A>>, \
-                         S, G>",
-                    ),
-                )],
-                Some("LruCache<u64, A>"),
-            ),
-            (
-                vec![(
-                    "<hashbrown::raw::RawTable as core::clone::Clone>::clone",
-                    Some("<(u64, dashmap::util::SharedValue<app::A>), G>"),
-                )],
-                Some("DashMap<u64, A>"),
-            ),
-            (
-                vec![(
-                    "alloc::vec::Vec::push",
-                    Some(
-                        "<crossbeam_utils::cache_padded::CachePadded<lock_api::rwlock::RwLock<\
-                         dashmap::lock::RawRwLock, hashbrown::raw::RawTable<(u64, \
-                         dashmap::util::SharedValue<app::A>)>>>, G>",
-                    ),
-                )],
-                Some("DashMap<u64, A>"),
-            ),
-            (
-                vec![
-                    (
-                        "alloc::raw_vec::RawVec::grow_one",
-                        Some("<indexmap::Bucket<u64, app::A>, G>"),
-                    ),
-                    ("indexmap::inner::Core::push", Some("<u64, app::A>")),
-                    ("indexmap::map::IndexMap::insert", Some("<u64, app::A, S>")),
-                ],
-                Some("IndexMap<u64, A>"),
-            ),
-            (
-                vec![(
-                    "indexmap::map::core::IndexMapCore::push",
-                    Some("<u64, app::A>"),
-                )],
-                Some("IndexMap<u64, A>"),
-            ),
-            (
-                vec![
-                    ("indexmap::inner::Core::insert_full", Some("<u64, ()>")),
-                    ("indexmap::set::insert", None),
-                ],
-                Some("IndexSet<u64>"),
-            ),
-            (vec![("alloc::alloc::exchange_malloc", None)], None),
-            (vec![], None),
-        ] {
-            let found = container(functions.iter().copied());
-            let expected = expected.map(|name: &str| Contents::Container(name.to_owned()));
-            assert_eq!(found, expected, "{functions:?}");
+        let cases = "
+            HashMap<u64, Arc<Session>>
+              alloc::alloc::alloc
+              hashbrown::raw::RawTable::reserve_rehash @ <(u64, Arc), G>
+              hashbrown::map::HashMap::insert @ <u64, alloc::sync::Arc<app::Session, alloc::alloc::Global>, S, G>
+              std::collections::hash::map::HashMap::insert @ <u64, alloc::sync::Arc<app::Session, alloc::alloc::Global>, S, G>
+            # Another version of hashbrown, of a crate that has a table of its own.
+            HashMap<u64, u8>
+              hashbrown::raw::RawTable::resize @ <(u64, u8), G>
+            # With line tables alone, a function that nothing is inlined into has no arguments.
+            HashMap<u64, Arc<A>>
+              hashbrown::raw::RawTable::reserve_rehash @ <(u64, alloc::sync::Arc<app::A>), G>
+              std::collections::hash::map::HashMap::insert
+            VecDeque<A>
+              alloc::raw_vec::RawVec::grow_one @ <app::A, G>
+              alloc::collections::vec_deque::VecDeque::push_back
+            # Inlined, with line tables alone: a module, and no type.
+            Vec<Entry>
+              alloc::vec::push @ <app::Entry>
+            Vec
+              alloc::vec::Vec::push
+            String
+              <alloc::string::String as core::convert::From>::from
+            Arc<A>
+              alloc::sync::Arc::new @ <app::A>
+            Rc<RefCell<A>>
+              alloc::boxed::Box::new @ <alloc::rc::RcInner<core::cell::RefCell<app::A>>, G>
+            Block<A>
+              alloc::boxed::Box::new @ <tokio::sync::mpsc::block::Block<app::A>>
+              tokio::sync::mpsc::block::Block::new @ <app::A>
+            # A map that has its values made.
+            Arc<A>
+              <alloc::sync::Arc as core::default::Default>::default @ <app::A>
+              std::collections::hash::map::Entry::or_default @ <u64, Arc, A>
+            Box<A>
+              alloc::boxed::Box::new @ <app::A>
+              core::iter::adapters::map::map_fold
+              alloc::vec::Vec::from_iter @ <Box, G>
+            # And one that is copied as a whole.
+            HashMap<u64, u8>
+              <hashbrown::raw::RawTable as core::clone::Clone>::clone @ <(u64, u8), G>
+              <std::collections::hash::map::HashMap as core::clone::Clone>::clone @ <u64, u8, S>
+            BTreeMap<u64, A>
+              alloc::boxed::Box::new_uninit_in @ <alloc::collections::btree::node::LeafNode<u64, app::A>>
+              alloc::collections::btree::map::entry::VacantEntry::insert @ <u64, app::A, G>
+              alloc::collections::btree::map::entry::Entry::or_default @ <u64, app::A, G>
+            BTreeMap<u64, A>
+              alloc::boxed::Box::new_uninit_in @ <alloc::collections::btree::node::LeafNode<u64, app::A>, G>
+            BTreeSet<u64>
+              alloc::boxed::Box::new_uninit_in @ <alloc::collections::btree::node::InternalNode<u64, alloc::collections::btree::set_val::SetValZST>, G>
+            # A tree of the program's own.
+            Box<LeafNode<u64, A>>
+              alloc::boxed::Box::new @ <app::tree::LeafNode<u64, app::A>, G>
+            LruCache<u64, A>
+              alloc::boxed::Box::new @ <lru::LruEntry<u64, app::A>, G>
+            LruCache<u64, A>
+              <hashbrown::map::HashMap as core::iter::Extend>::extend @ <lru::KeyRef<u64>, core::ptr::non_null::NonNull<lru::LruEntry<u64, app::A>>, S, G>
+            DashMap<u64, A>
+              <hashbrown::raw::RawTable as core::clone::Clone>::clone @ <(u64, dashmap::util::SharedValue<app::A>), G>
+            DashMap<u64, A>
+              alloc::vec::Vec::push @ <crossbeam_utils::cache_padded::CachePadded<lock_api::rwlock::RwLock<dashmap::lock::RawRwLock, hashbrown::raw::RawTable<(u64, dashmap::util::SharedValue<app::A>)>>>, G>
+            IndexMap<u64, A>
+              alloc::raw_vec::RawVec::grow_one @ <indexmap::Bucket<u64, app::A>, G>
+              indexmap::inner::Core::push @ <u64, app::A>
+              indexmap::map::IndexMap::insert @ <u64, app::A, S>
+            IndexMap<u64, A>
+              indexmap::map::core::IndexMapCore::push @ <u64, app::A>
+            IndexSet<u64>
+              indexmap::inner::Core::insert_full @ <u64, ()>
+              indexmap::set::insert
+            -
+              alloc::alloc::exchange_malloc
+            -
+        ";
+        let lines = cases.lines().filter_map(|line| line.get(12..));
+        let lines: Vec<&str> = lines.filter(|line| !line.starts_with('#')).collect();
+        let is_function = |line: &&str| line.starts_with(' ');
+        for case in lines.chunk_by(|_, line| is_function(line)) {
+            let functions = case[1..]
+                .iter()
+                .map(|line| match line.trim().split_once(" @ ") {
+                    Some((function, arguments)) => (function, Some(arguments)),
+                    None => (line.trim(), None),
+                });
+            let expected = (case[0] != "-").then(|| Contents::Container(case[0].to_owned()));
+            assert_eq!(container(functions), expected, "{case:#?}");
         }
     }
 
