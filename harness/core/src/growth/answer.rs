@@ -57,10 +57,8 @@ pub enum Question {
     /// Whether objects rise. Asked about bytes, because survivors gain bytes only if they gain
     /// objects.
     ObjectsRise,
-    /// The gain of the last octave, in the view's unit.
+    /// The gain of the last octave, in the view's unit. A line through fewer rungs requires more.
     Gained,
-    /// The same for a line through fewer rungs, which requires more.
-    GainedMany,
     /// How much of the old objects died in the last two octaves, in the view's unit.
     Died,
     /// The number of ways to cut the ladder into octaves in which each octave gained about

@@ -314,7 +314,7 @@ impl Shape<'_> {
 
     fn gained_many(&self) -> Answer {
         let least = self.room * MIN_OBJECTS_OF_SHORT_LINE * self.unit;
-        Answer::at_least(Question::GainedMany, self.gain(0), least)
+        Answer::at_least(Question::Gained, self.gain(0), least)
     }
 
     fn died(&self) -> Answer {

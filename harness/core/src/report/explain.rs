@@ -46,17 +46,16 @@ pub fn explain(report: &Report, finding: &Finding, views: &[View], style: &text:
         false => "",
     };
     let iterations = report.per.count(threshold);
-    let heap = || {
-        let cut = Growth::cut(finding.allowed, threshold);
-        (format!("1 object per {iterations}{coarser}"), cut)
-    };
     let (threshold, cut) = match (finding.subject.unit(), report.threshold.outside) {
         (Some(Unit::Bytes), Some(outside)) => {
             let mut cut = finding.allowed;
             cut.bytes += 0.5 * to_f64(outside);
             (size(outside), cut)
         }
-        _ => heap(),
+        _ => (
+            format!("1 object per {iterations}{coarser}"),
+            Growth::cut(finding.allowed, threshold),
+        ),
     };
     let cut = both(cut, finding);
     let limits = lines(&[
@@ -76,12 +75,19 @@ fn lines(lines: &[String]) -> String {
     lines.iter().map(|line| format!("    {line}\n")).collect()
 }
 
-fn both(rate: Rate, finding: &Finding) -> String {
+/// Returns what is said of objects and of bytes. A resource has one of them.
+fn of_each<T>(finding: &Finding, objects: T, bytes: T) -> Vec<T> {
     match finding.subject.unit() {
-        None => format!("{} objects, {}", objects(rate.objects), bytes(rate.bytes)),
-        Some(Unit::Objects) => objects(rate.objects),
-        Some(Unit::Bytes) => bytes(rate.bytes),
+        None => vec![objects, bytes],
+        Some(Unit::Objects) => vec![objects],
+        Some(Unit::Bytes) => vec![bytes],
     }
+}
+
+fn both(rate: Rate, finding: &Finding) -> String {
+    let unit = if finding.is_heap() { " objects" } else { "" };
+    let in_objects = objects(rate.objects) + unit;
+    of_each(finding, in_objects, bytes(rate.bytes)).join(", ")
 }
 
 fn levels(report: &Report, finding: &Finding) -> String {
@@ -89,22 +95,18 @@ fn levels(report: &Report, finding: &Finding) -> String {
     let skipped = levels.len().saturating_sub(RUNGS);
     let levels = levels.skip(skipped);
     let rows = levels.map(|(rung, level)| {
-        let (objects, bytes) = (count(level.objects), size(level.bytes));
-        let level = match finding.subject.unit() {
-            None => vec![objects, bytes],
-            Some(Unit::Objects) => vec![objects],
-            Some(Unit::Bytes) => vec![bytes],
-        };
-        let iterations = count(rung.iterations);
-        std::iter::once(iterations).chain(level).collect()
+        let mut row = of_each(finding, count(level.objects), size(level.bytes));
+        row.insert(0, count(rung.iterations));
+        row
     });
-    let iterations = report.per.many();
-    let rows = rows.collect();
-    match finding.subject.unit() {
-        None => table(&[iterations, "objects", "bytes"], rows),
-        Some(Unit::Objects) => table(&[iterations, "number"], rows),
-        Some(Unit::Bytes) => table(&[iterations, "bytes"], rows),
-    }
+    let number = if finding.is_heap() {
+        "objects"
+    } else {
+        "number"
+    };
+    let mut head = of_each(finding, number, "bytes");
+    head.insert(0, report.per.many());
+    table(&head, rows.collect())
 }
 
 fn survivors(report: &Report, finding: &Finding) -> String {
@@ -176,9 +178,7 @@ fn said(answer: &Answer, number: impl Fn(f64) -> String) -> String {
     };
     let (question, shown): (String, &dyn Fn(f64) -> String) = match answer.question {
         Question::ObjectsRise => ("do objects grow so".to_owned(), &plain),
-        Question::Gained | Question::GainedMany => {
-            ("gained in the last octave".to_owned(), &number)
-        }
+        Question::Gained => ("gained in the last octave".to_owned(), &number),
         Question::Died => ("died, of what had been kept".to_owned(), &number),
         Question::Doubles => ("phases of the ladder that double".to_owned(), &plain),
         Question::GoesOn(back) => (format!("gained in {}", octave(back)), &number),
@@ -227,12 +227,11 @@ fn rate(finding: &Finding) -> String {
     // In an exact run, the error is the workload's own fluctuation.
     let error = |error: f64| (error > 0.0).then_some(error);
     let (rate, off) = (finding.rate, finding.error);
-    let unit = finding.subject.unit();
     let in_objects = format!(
         "{}{}{}, {}",
         signed_objects(rate.objects),
         give_or_take(error(off.objects), objects),
-        if unit.is_none() { " objects" } else { "" },
+        if finding.is_heap() { " objects" } else { "" },
         finding.objects_law,
     );
     let in_bytes = format!(
@@ -241,11 +240,7 @@ fn rate(finding: &Finding) -> String {
         give_or_take(error(off.bytes), bytes),
         finding.bytes_law,
     );
-    match unit {
-        None => lines(&[in_objects, in_bytes]),
-        Some(Unit::Objects) => lines(&[in_objects]),
-        Some(Unit::Bytes) => lines(&[in_bytes]),
-    }
+    lines(&of_each(finding, in_objects, in_bytes))
 }
 
 fn meaning(finding: &Finding) -> &'static str {

@@ -48,13 +48,10 @@ impl Ages<'_> {
     pub(super) fn sum(&self) -> String {
         let leaks: Vec<&Stack> = self.are(Fate::Leaks).collect();
         let leak: f64 = leaks.iter().map(|stack| stack.judged.rate.bytes).sum();
-        let mut sum = match leaks.len() {
-            0 => "no stack leaks".to_owned(),
-            1 => format!("1 stack leaks {} per second", bytes(leak)),
-            stacks => {
-                let stacks = count(stacks as u64);
-                format!("{stacks} stacks leak {} per second", bytes(leak))
-            }
+        let stacks = plural(leaks.len() as u64, "stack leaks", "stacks leak");
+        let mut sum = match leaks.is_empty() {
+            true => "no stack leaks".to_owned(),
+            false => format!("{stacks} {} per second", bytes(leak)),
         };
         let others = Fate::OTHERS.into_iter().filter_map(|fate| {
             let stacks = self.are(fate).count() as u64;
