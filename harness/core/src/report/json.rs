@@ -11,14 +11,18 @@
 //! too deep, too long. [`to_string`] keeps to the same limits by leaving out the smallest
 //! growth first, and says so in the notes.
 
+#[cfg(feature = "reports")]
+mod error;
 mod limits;
 #[cfg(feature = "reports")]
 mod read;
 
+#[cfg(feature = "reports")]
+pub use self::error::ReportError;
 pub use self::limits::Limits;
 #[cfg(feature = "reports")]
 pub use self::read::{
-    MAX_DEPTH, ReportError, check_start, from_slice, parse, parse_within, required, to_line_within,
+    MAX_DEPTH, check_start, from_slice, parse, parse_within, required, to_line_within,
     to_string_within,
 };
 use super::Report;
