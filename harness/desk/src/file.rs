@@ -1,7 +1,7 @@
 //! Reads files that people write beside their sources: settings and baselines.
 
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
 /// Reads at most `most` + 1 bytes of a file, and follows links. The byte too many makes the
@@ -21,4 +21,12 @@ pub fn read(path: &Path, most: usize) -> io::Result<Vec<u8>> {
         .take(most as u64 + 1)
         .read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+/// Returns `None` of something that does not exist.
+pub fn if_there<T>(found: io::Result<T>) -> io::Result<Option<T>> {
+    match found {
+        Err(err) if err.kind() == ErrorKind::NotFound => Ok(None),
+        found => found.map(Some),
+    }
 }

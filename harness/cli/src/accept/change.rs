@@ -1,7 +1,6 @@
 //! The change to one baseline file.
 
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use plimsoll_core::FoldedStack;
@@ -52,7 +51,9 @@ impl BaselineFile {
             ))
         })?;
         let path = layout::baseline_file(&dir, scenario);
-        let (baseline, text) = match read(&path)? {
+        let bytes = file::if_there(file::read(&path, baseline::MAX_BYTES));
+        let bytes = bytes.with_context(|| format!("cannot read {}", shown(&path)))?;
+        let (baseline, text) = match bytes {
             None => (Baseline::default(), None),
             // Parsed as bytes before it becomes text, because the parser explains its errors
             // better.
@@ -185,15 +186,6 @@ impl Change {
 
 fn exact(stack: &FoldedStack) -> AllowanceSubject {
     AllowanceSubject::Stack(baseline::StackPattern::exact(stack))
-}
-
-fn read(path: &Path) -> anyhow::Result<Option<Vec<u8>>> {
-    match file::read(path, baseline::MAX_BYTES) {
-        Err(err) if err.kind() == ErrorKind::NotFound => Ok(None),
-        bytes => bytes
-            .map(Some)
-            .with_context(|| format!("cannot read {}", shown(path))),
-    }
 }
 
 /// Returns one line for each stack of which it is known who holds its objects, and for each allowance

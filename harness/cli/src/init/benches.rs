@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
-use cargo_metadata::Dependency;
+use cargo_metadata::{Dependency, DependencyKind, Package};
 use plimsoll_dropin::{Bench, CRITERIONS};
 use toml_edit::{Array, InlineTable, Value};
 
-use super::layout::{LEAKS, Package};
+use super::layout::{LEAKS, dir_of};
 use super::manifest::Library;
 
 /// Features of criterion that the drop-in needs for what a bench calls.
@@ -31,9 +31,10 @@ pub(super) fn of_member(
     library: &Library,
 ) -> Additions {
     let mut of_target: BTreeMap<Option<String>, BTreeMap<String, InlineTable>> = BTreeMap::new();
-    for need in tested.needs.iter().filter(|need| !need.optional) {
+    let is_needed = |need: &&Dependency| need.kind != DependencyKind::Build && !need.optional;
+    for need in tested.dependencies.iter().filter(is_needed) {
         // The package of leak tests has these itself.
-        if need.name == "plimsoll" || need.name == tested.name {
+        if need.name == "plimsoll" || need.name == *tested.name {
             continue;
         }
         let name = need.rename.as_ref().unwrap_or(&need.name).clone();
@@ -68,7 +69,7 @@ pub(super) fn of_member(
     }
     tables += &format!(
         "\n# Where the benches find their files.\n[package.metadata.plimsoll]\ndirectory = {}\n",
-        Value::from(relative(dir, &tested.dir))
+        Value::from(relative(dir, dir_of(tested)))
     );
     Additions { needs, tables }
 }

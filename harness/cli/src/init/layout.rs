@@ -4,7 +4,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
-use cargo_metadata::{Dependency, DependencyKind, Metadata};
+use cargo_metadata::{Metadata, Package};
 use plimsoll_dropin::{Bench, Harness};
 
 use crate::args::InitArgs;
@@ -18,29 +18,11 @@ pub(super) const LEAKS: &str = "leaks";
 /// What a stack says of optimised code.
 const LINES: &str = "CARGO_PROFILE_RELEASE_DEBUG=line-tables-only";
 
-/// A package of the project.
-#[derive(Clone, Debug)]
-pub(super) struct Package {
-    pub(super) name: String,
-    pub(super) edition: String,
-    pub(super) dir: PathBuf,
-    /// Whether other packages can depend on it.
-    pub(super) is_library: bool,
-    /// The source of the package's test target [`LEAKS`], if it has one.
-    leaks: Option<PathBuf>,
-    /// Whether cargo selects the package in the workspace's root if none is named.
-    is_default: bool,
-    /// Its benches that criterion runs.
-    pub(super) benches: Vec<Bench>,
-    /// What it depends on, as far as its benches may need it.
-    pub(super) needs: Vec<Dependency>,
-}
-
 #[derive(Debug)]
-pub(super) struct Layout {
+pub(super) struct Layout<'a> {
     pub(super) workspace: PathBuf,
     /// The package that is tested, if it is known.
-    pub(super) tested: Option<Package>,
+    pub(super) tested: Option<&'a Package>,
     /// The package that has the test, or will have it.
     pub(super) name: String,
     pub(super) edition: String,
@@ -51,22 +33,24 @@ pub(super) struct Layout {
     is_found_in_root: bool,
     /// Whether cargo finds the test from the current folder without `-p`.
     is_found_here: bool,
+    /// The benches that the package of leak tests takes over: it is a new one, and criterion
+    /// runs them.
+    pub(super) benches: Vec<Bench>,
 }
 
-impl Layout {
-    pub(super) fn find(args: &InitArgs, metadata: &Metadata) -> anyhow::Result<Layout> {
+impl<'a> Layout<'a> {
+    pub(super) fn find(args: &InitArgs, metadata: &'a Metadata) -> anyhow::Result<Layout<'a>> {
         let workspace = metadata.workspace_root.clone().into_std_path_buf();
         let defaults = &metadata.workspace_default_members;
-        let is_default = |one: &_| defaults.is_missing() || defaults.contains(one);
-        let packages = metadata.packages.iter();
-        let packages = packages.filter_map(|one| package(one, is_default(&one.id)));
-        let packages: Vec<Package> = packages.collect();
-        let tested = tested(args, &packages)?;
+        // Whether cargo selects a package in the workspace's root if none is named.
+        let is_default = |one: &Package| defaults.is_missing() || defaults.contains(&one.id);
+        let packages = &metadata.packages;
+        let tested = tested(args, packages)?;
         // cargo selects the package of the current folder, or in the root the default members.
         let current = env::current_dir().unwrap_or_default();
         let around = current
             .ancestors()
-            .find(|dir| *dir == workspace || packages.iter().any(|one| one.dir == *dir))
+            .find(|dir| *dir == workspace || packages.iter().any(|one| dir_of(one) == *dir))
             .filter(|dir| *dir != workspace);
         let is_found_from = |dir: &Path, is_default: bool| match around {
             Some(around) => around == dir,
@@ -80,20 +64,21 @@ impl Layout {
                 ));
             };
             return Ok(Layout {
-                name: tested.name.clone(),
-                edition: tested.edition.clone(),
-                dir: tested.dir.clone(),
-                source: tested.leaks.clone(),
-                is_found_in_root: tested.is_default,
-                is_found_here: is_found_from(&tested.dir, tested.is_default),
+                name: tested.name.to_string(),
+                edition: tested.edition.to_string(),
+                dir: dir_of(tested).to_owned(),
+                source: leaks_of(tested),
+                is_found_in_root: is_default(tested),
+                is_found_here: is_found_from(dir_of(tested), is_default(tested)),
+                benches: Vec::new(),
                 tested: Some(tested),
                 workspace,
             });
         }
         let dir = workspace.join(LEAKS);
-        let member = packages.iter().find(|package| package.dir == dir);
+        let member = packages.iter().find(|package| dir_of(package) == dir);
         if let Some(member) = member {
-            if member.leaks.is_none() {
+            if leaks_of(member).is_none() {
                 bail!(
                     "{LEAKS}/ is the package {}, which has no test target `{LEAKS}`\n  \
                      hint: --here puts the test into the package that it tests",
@@ -107,8 +92,8 @@ impl Layout {
             );
         }
         // A new member becomes a default member.
-        let is_default = member.is_none_or(|member| member.is_default);
-        let base = tested.as_ref().map(|package| package.name.clone());
+        let is_default = member.is_none_or(is_default);
+        let base = tested.map(|package| package.name.to_string());
         let base = base.or_else(|| {
             let name = workspace.file_name()?.to_string_lossy();
             let plain = |char: char| char.is_ascii_alphanumeric() || "-_".contains(char);
@@ -117,21 +102,28 @@ impl Layout {
         });
         Ok(Layout {
             name: match (member, base) {
-                (Some(member), _) => member.name.clone(),
-                (None, base) => free_name(&base.unwrap_or("project".to_owned()), &packages),
+                (Some(member), _) => member.name.to_string(),
+                (None, base) => free_name(&base.unwrap_or("project".to_owned()), packages),
             },
             // At least 2021: the code is plimsoll's, and every compiler that can build
             // plimsoll knows this edition.
-            edition: match &tested {
-                Some(tested) => Some(&*tested.edition),
-                None => packages.iter().map(|package| &*package.edition).max(),
+            edition: match tested {
+                Some(tested) => Some(tested.edition.as_str()),
+                None => packages.iter().map(|one| one.edition.as_str()).max(),
             }
             .unwrap_or("2024")
             .max("2021")
             .to_owned(),
-            source: member.and_then(|member| member.leaks.clone()),
+            source: member.and_then(leaks_of),
             is_found_in_root: is_default,
             is_found_here: is_found_from(&dir, is_default),
+            benches: match (member, tested) {
+                (None, Some(tested)) => plimsoll_dropin::benches_of([tested])
+                    .into_iter()
+                    .filter(|bench| bench.harness == Harness::Criterion)
+                    .collect(),
+                _ => Vec::new(),
+            },
             dir,
             tested,
             workspace,
@@ -141,34 +133,20 @@ impl Layout {
     /// Returns the command that measures, run in the current folder.
     pub(super) fn command(&self) -> String {
         let named = self.named(self.is_found_here);
-        match self.has_benches() {
-            true => format!("{LINES} cargo test --release -p {}", safe_line(&self.name)),
-            false => format!("cargo test {named}--test {LEAKS}"),
+        match self.benches.is_empty() {
+            true => format!("cargo test {named}--test {LEAKS}"),
+            false => format!("{LINES} cargo test --release -p {}", safe_line(&self.name)),
         }
     }
 
     /// Returns the command that measures in a workflow, run in the workspace's root.
     pub(super) fn locked_command(&self) -> String {
-        if self.has_benches() {
+        if !self.benches.is_empty() {
             let name = safe_line(&self.name);
             return format!("{LINES} cargo test --locked --release --no-fail-fast -p {name}");
         }
         let named = self.named(self.is_found_in_root);
         format!("cargo test --locked {named}--test {LEAKS}")
-    }
-
-    /// Returns whether the package of leak tests has, or will have, the benches of the tested one.
-    pub(super) fn has_benches(&self) -> bool {
-        !self.benches().is_empty()
-    }
-
-    /// Returns the benches that the package of leak tests takes over: it is a new one, and criterion
-    /// runs them.
-    pub(super) fn benches(&self) -> &[Bench] {
-        match &self.tested {
-            Some(tested) if tested.dir != self.dir && self.source.is_none() => &tested.benches,
-            _ => &[],
-        }
     }
 
     fn named(&self, is_found: bool) -> String {
@@ -181,42 +159,32 @@ impl Layout {
 
 /// Returns a name that no package has yet. Names in a workspace are unique.
 fn free_name(base: &str, packages: &[Package]) -> String {
-    let is_free = |name: &String| packages.iter().all(|package| package.name != *name);
+    let is_free = |name: &String| packages.iter().all(|package| package.name.as_str() != name);
     let first = format!("{base}-{LEAKS}");
     let others = (2..).map(|number| format!("{first}-{number}"));
     let mut names = std::iter::once(first.clone()).chain(others);
     names.find(is_free).unwrap_or(first)
 }
 
-fn package(package: &cargo_metadata::Package, is_default: bool) -> Option<Package> {
+pub(super) fn dir_of(package: &Package) -> &Path {
+    let manifest = package.manifest_path.as_std_path();
+    manifest.parent().unwrap_or(manifest)
+}
+
+/// Returns the source of a package's test target [`LEAKS`], if it has one.
+fn leaks_of(package: &Package) -> Option<PathBuf> {
     let mut targets = package.targets.iter();
-    let is_library = targets
-        .clone()
-        .any(|target| target.is_lib() || target.is_rlib());
-    let leaks = targets.find(|target| target.name == LEAKS && target.is_test());
-    let benches = plimsoll_dropin::benches_of([package]);
-    let is_criterion = |bench: &Bench| bench.harness == Harness::Criterion;
-    let needs = package.dependencies.iter();
-    Some(Package {
-        benches: benches.into_iter().filter(is_criterion).collect(),
-        needs: needs
-            .filter(|need| need.kind != DependencyKind::Build)
-            .cloned()
-            .collect(),
-        name: package.name.to_string(),
-        edition: package.edition.to_string(),
-        dir: package.manifest_path.parent()?.into(),
-        is_library,
-        leaks: leaks.map(|target| target.src_path.clone().into()),
-        is_default,
-    })
+    let leaks = targets.find(|target| target.name == LEAKS && target.is_test())?;
+    Some(leaks.src_path.clone().into())
 }
 
 /// Returns the package to test: the named one, the one of this folder, or the only one.
-fn tested(args: &InitArgs, packages: &[Package]) -> anyhow::Result<Option<Package>> {
+fn tested<'a>(args: &InitArgs, packages: &'a [Package]) -> anyhow::Result<Option<&'a Package>> {
     if let Some(name) = &args.package {
-        let found = packages.iter().find(|package| package.name == *name);
-        let found = found.cloned().ok_or_else(|| {
+        let found = packages
+            .iter()
+            .find(|package| package.name.as_str() == name);
+        let found = found.ok_or_else(|| {
             let names = packages.iter().map(|package| safe_line(&package.name));
             Refused::usage(format!(
                 "there is no package {}\n  expected one of: {}",
@@ -229,14 +197,14 @@ fn tested(args: &InitArgs, packages: &[Package]) -> anyhow::Result<Option<Packag
     // A package that has the leak tests is not the tested package, except with `--here`.
     let own = packages
         .iter()
-        .filter(|one| one.leaks.is_none() || args.here);
+        .filter(|one| leaks_of(one).is_none() || args.here);
     let own: Vec<&Package> = own.collect();
     let here = project::folder(args.project.manifest_path.as_deref()).ok();
     let mut folders = here.iter().flat_map(|here| here.ancestors());
-    let around = folders.find_map(|dir| own.iter().find(|package| package.dir == dir));
+    let around = folders.find_map(|dir| own.iter().find(|package| dir_of(package) == dir));
     let only = match own.as_slice() {
         [only] => Some(only),
         _ => None,
     };
-    Ok(around.or(only).map(|package| Package::clone(package)))
+    Ok(around.or(only).copied())
 }

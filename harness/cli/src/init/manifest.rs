@@ -178,32 +178,21 @@ fn push(array: &mut Array, name: &str) {
 
 /// Returns nextest's configuration with the override added at the end.
 pub(super) fn with_override(text: &str, addition: &str) -> anyhow::Result<String> {
-    let document = parse(text)?;
-    let is_there = document
-        .get("test-groups")
-        .and_then(Item::as_table_like)
-        .is_some_and(|groups| groups.contains_key(LEAKS));
-    if is_there {
-        return Ok(text.to_owned());
-    }
-    let groups = document.get("test-groups").is_some();
-    let joined = match groups {
+    let mut document = parse(text)?;
+    let groups = document.get_mut("test-groups");
+    let (before, addition) = match groups.and_then(Item::as_table_like_mut) {
+        Some(groups) if groups.contains_key(LEAKS) => return Ok(text.to_owned()),
         // The header of a table may stand only once in a file.
-        true => {
-            let mut document = document;
-            let mut group = InlineTable::new();
-            group.insert("max-threads", 1.into());
-            if let Some(groups) = document["test-groups"].as_table_like_mut() {
-                groups.insert(LEAKS, Item::Value(group.into()));
-            }
-            let (_, overrides) = addition.split_once("\n\n").unwrap_or(("", addition));
-            format!(
-                "{}\n{overrides}",
-                document.to_string().trim_end_matches('\n').to_owned() + "\n"
-            )
+        Some(groups) => {
+            let group = InlineTable::from_iter([("max-threads", 1)]);
+            groups.insert(LEAKS, Item::Value(group.into()));
+            let overrides = addition.split_once("\n\n");
+            let overrides = overrides.map_or(addition, |(_, overrides)| overrides);
+            (document.to_string(), overrides)
         }
-        false => format!("{}\n\n{addition}", text.trim_end_matches('\n')),
+        None => (text.to_owned(), addition),
     };
+    let joined = format!("{}\n\n{addition}", before.trim_end_matches('\n'));
     // The existing text may not allow any table below it.
     if parse(&joined).is_err() {
         bail!(

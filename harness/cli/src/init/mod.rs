@@ -56,8 +56,8 @@ pub(crate) fn run(args: &InitArgs, out: &mut Out) -> anyhow::Result<()> {
             shown(source)
         ));
     }
-    if let (true, Some(tested)) = (layout.has_benches(), &layout.tested) {
-        let names: Vec<&str> = layout.benches().iter().map(|bench| &*bench.name).collect();
+    if let (false, Some(tested)) = (layout.benches.is_empty(), layout.tested) {
+        let names: Vec<&str> = layout.benches.iter().map(|bench| &*bench.name).collect();
         out.note(&format!(
             "{} has benchmarks of criterion: {}\n  they become tests of the same files, in {}; \
              `cargo plimsoll bench` measures them without",

@@ -1,16 +1,17 @@
 //! The plan: which files to create or change.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use cargo_metadata::Target;
 use serde_json::Value;
 
 use super::benches;
-use super::layout::{LEAKS, Layout};
+use super::layout::{LEAKS, Layout, dir_of};
 use super::manifest::{self, Library};
 use crate::args::InitArgs;
+use plimsoll_desk::file;
 use plimsoll_desk::git::Git;
 use plimsoll_desk::out::safe_line;
 use plimsoll_desk::project::shown;
@@ -54,7 +55,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    pub(super) fn make(args: &InitArgs, layout: &Layout) -> anyhow::Result<Plan> {
+    pub(super) fn make(args: &InitArgs, layout: &Layout<'_>) -> anyhow::Result<Plan> {
         let mut plan = Plan::default();
         let library = match &args.path {
             None => Library::Version(env!("CARGO_PKG_VERSION")),
@@ -75,15 +76,18 @@ impl Plan {
         } else {
             let root = layout.workspace.join("Cargo.toml");
             plan.change(&root, manifest::with_member)?;
-            let tested = layout.tested.as_ref().filter(|tested| tested.is_library);
+            let is_library = |target: &Target| target.is_lib() || target.is_rlib();
+            let tested = layout
+                .tested
+                .filter(|one| one.targets.iter().any(is_library));
             let tested = tested.and_then(|tested| {
-                let inside = tested.dir.strip_prefix(&layout.workspace).ok()?;
+                let inside = dir_of(tested).strip_prefix(&layout.workspace).ok()?;
                 let path = Path::new("..").join(inside).to_string_lossy().into_owned();
-                Some((&*tested.name, path.trim_end_matches('/').to_owned()))
+                Some((tested.name.as_str(), path.trim_end_matches('/').to_owned()))
             });
-            let benches = match &layout.tested {
-                Some(tested) if layout.has_benches() => {
-                    benches::of_member(tested, layout.benches(), &layout.dir, &library)
+            let benches = match layout.tested {
+                Some(tested) if !layout.benches.is_empty() => {
+                    benches::of_member(tested, &layout.benches, &layout.dir, &library)
                 }
                 _ => benches::Additions::default(),
             };
@@ -116,7 +120,7 @@ impl Plan {
         Ok(plan)
     }
 
-    fn workflows(&mut self, args: &InitArgs, layout: &Layout) -> anyhow::Result<()> {
+    fn workflows(&mut self, args: &InitArgs, layout: &Layout<'_>) -> anyhow::Result<()> {
         // GitHub reads only the workflows in the repository's root.
         let root = repository(&layout.workspace);
         let below = layout.workspace.strip_prefix(root).unwrap_or(Path::new(""));
@@ -181,11 +185,8 @@ impl Plan {
 
 /// Reads a file, if it exists.
 fn read(path: &Path) -> anyhow::Result<Option<String>> {
-    match fs::read_to_string(path) {
-        Ok(text) => Ok(Some(text)),
-        Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(err) => Err(err).with_context(|| format!("cannot read {}", shown(path))),
-    }
+    let text = file::if_there(fs::read_to_string(path));
+    text.with_context(|| format!("cannot read {}", shown(path)))
 }
 
 /// Returns the remote's default branch, or else the local `main` or `master`.
