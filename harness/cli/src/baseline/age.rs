@@ -1,6 +1,6 @@
 //! The age of lines in a file, from `git blame`.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -23,7 +23,7 @@ impl Ages {
         let Ok(is_shallow) = git.is_shallow() else {
             return Ages::default();
         };
-        let args = ["blame", "--porcelain", "--"].map(OsStr::new);
+        let args = ["blame", "--line-porcelain", "--"].map(OsStr::new);
         match git.run(&[&args[..], &[name]].concat()) {
             Ok(output) if output.status.success() => Ages(parse(&output.stdout, is_shallow)),
             _ => Ages::default(),
@@ -40,34 +40,30 @@ impl Ages {
     }
 }
 
-/// Parses the output of `git blame --porcelain`. In a shallow clone, lines of a boundary
+/// Parses the output of `git blame --line-porcelain`. In a shallow clone, lines of a boundary
 /// commit have no day, because they may be older.
 fn parse(porcelain: &[u8], is_shallow: bool) -> BTreeMap<usize, Date> {
     let text = String::from_utf8_lossy(porcelain);
-    let mut days: HashMap<&str, Option<Date>> = HashMap::new();
-    let mut lines: Vec<(usize, &str)> = Vec::new();
-    let mut commit = "";
-    for line in text.lines().filter(|line| !line.starts_with('\t')) {
+    let mut days = BTreeMap::new();
+    let (mut number, mut day) = (None, None);
+    for line in text.lines() {
         let mut words = line.split(' ');
         match (words.next().unwrap_or_default(), words.next()) {
+            // The line of the file itself is the last of its own.
+            (word, _) if word.starts_with('\t') => days.extend(number.zip(day)),
             ("committer-time", Some(seconds)) => {
-                let day = seconds.parse().ok().and_then(Date::from_unix_seconds);
-                days.entry(commit).or_insert(day);
+                day = seconds.parse().ok().and_then(Date::from_unix_seconds);
             }
-            ("boundary", None) if is_shallow => drop(days.insert(commit, None)),
+            ("boundary", None) if is_shallow => day = None,
             (id, Some(_)) if is_commit(id) => {
-                commit = id;
-                let number = words.next().and_then(|number| number.parse().ok());
-                lines.extend(number.map(|number| (number, id)));
+                let is_committed = id.bytes().any(|byte| byte != b'0');
+                let word = words.next().filter(|_| is_committed);
+                number = word.and_then(|number| number.parse().ok());
             }
             _ => {}
         }
     }
-    let is_committed = |id: &str| id.bytes().any(|byte| byte != b'0');
-    let known = lines.into_iter().filter(|(_, id)| is_committed(id));
-    known
-        .filter_map(|(line, id)| Some((line, days.get(id).copied().flatten()?)))
-        .collect()
+    days
 }
 
 fn is_commit(word: &str) -> bool {
@@ -85,7 +81,8 @@ mod tests {
         let none = "0".repeat(40);
         format!(
             "{ONE} 1 1 2\nauthor a\ncommitter-time 951782400\nsummary {TWO} 9 9\nboundary\n\
-             filename x.toml\n\tformat = 1\n{ONE} 2 2\n\tcommitter-time 0\n\
+             filename x.toml\n\tformat = 1\n{ONE} 2 2\ncommitter-time 951782400\nboundary\n\
+             \tcommitter-time 0\n\
              {TWO} 7 3 1\ncommitter-time 1735689600\n\tx\n\
              {none} 4 4 1\ncommitter-time 1735689600\n\ty\n"
         )

@@ -4,8 +4,7 @@ use plimsoll_core::Resource;
 use plimsoll_core::baseline::{AllowanceSubject, MeasuredWith};
 use serde_json::{Value, json};
 
-use super::rules::{Level, Problem};
-use super::shelf::{Content, Entry, Filed, Shelf};
+use super::shelf::{Content, Entry, Filed, Level, Problem, Shelf};
 
 const VERSION: u64 = 1;
 
@@ -43,7 +42,7 @@ fn baseline(file: &Filed, shelf: &Shelf) -> Value {
     json!({
         "file": file.relative,
         "scenario": file.scenario,
-        "problem": content.err().map(|problem| &problem.why),
+        "problem": content.err().map(|problem| &problem.message),
         "measured": measured.map(measured_with),
         "allowances": content.map_or_else(|_| json!([]), allowances),
     })

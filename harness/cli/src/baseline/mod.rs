@@ -13,8 +13,7 @@ mod shelf;
 mod text;
 
 use args::{AllArgs, BaselineArgs, BaselineCommand, ShowArgs};
-use rules::Level;
-use shelf::Shelf;
+use shelf::{Level, Shelf};
 
 use crate::args::ProjectArgs;
 use plimsoll_desk::out::{Out, safe_line};
@@ -82,7 +81,7 @@ fn read(args: &ProjectArgs, scenario: Option<&str>, out: &Out) -> anyhow::Result
 fn refuse_unreadable(shelf: &Shelf, out: &Out) -> anyhow::Result<()> {
     let mut done = Ok(());
     for file in shelf.files().filter_map(|file| file.content.as_ref().err()) {
-        out.error(&file.why);
+        out.error(&file.message);
         done = Err(Refused::quiet(ExitStatus::OwnFailure));
     }
     done

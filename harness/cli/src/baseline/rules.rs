@@ -5,36 +5,9 @@ use plimsoll_core::growth::Unit;
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::{Rate, Resource};
 
-use super::shelf::{Content, Entry, Filed, Folder, Shelf};
+use super::shelf::{Content, Entry, Filed, Folder, Level, Problem, Shelf};
 use plimsoll_desk::out::safe_line;
 use plimsoll_desk::project::shown;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Level {
-    Error,
-    Warning,
-}
-
-impl Level {
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            Level::Error => "error",
-            Level::Warning => "warning",
-        }
-    }
-}
-
-/// A problem of one file or allowance.
-pub(super) struct Problem {
-    pub(super) level: Level,
-    /// The name of the rule, for programs.
-    pub(super) rule: &'static str,
-    /// The path from the workspace's root.
-    pub(super) file: String,
-    pub(super) line: Option<usize>,
-    /// Several lines: where and what, what was found, what to do.
-    pub(super) message: String,
-}
 
 /// Checks all baselines. The problems are in the order of the files and of their contents.
 pub(super) fn check(shelf: &Shelf, name: &str) -> Vec<Problem> {
@@ -43,16 +16,7 @@ pub(super) fn check(shelf: &Shelf, name: &str) -> Vec<Problem> {
         for file in &folder.files {
             let at = At { file, name };
             match &file.content {
-                Err(problem) => problems.push(Problem {
-                    level: Level::Error,
-                    rule: match problem.is_newer {
-                        true => "newer-format",
-                        false => "unreadable",
-                    },
-                    file: file.relative.clone(),
-                    line: problem.line,
-                    message: problem.why.clone(),
-                }),
+                Err(problem) => problems.push(problem.clone()),
                 Ok(content) => {
                     problems.extend(at.of_no_scenario(folder));
                     problems.extend(at.of_several(folder, content));

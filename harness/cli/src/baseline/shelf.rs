@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -15,6 +14,7 @@ use plimsoll_core::growth::Unit;
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::layout;
 use plimsoll_core::report::Report;
+use plimsoll_core::report::files::is_trusted;
 use plimsoll_core::report::units::{bytes, objects};
 
 use super::age::Ages;
@@ -57,14 +57,35 @@ pub(super) struct Filed {
     /// The path from the workspace's root.
     pub(super) relative: String,
     pub(super) scenario: String,
-    pub(super) content: Result<Content, Unreadable>,
+    pub(super) content: Result<Content, Problem>,
 }
 
-/// The reason why a file cannot be read, in a few lines that begin with its path.
-pub(super) struct Unreadable {
-    pub(super) is_newer: bool,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Level {
+    Error,
+    Warning,
+}
+
+impl Level {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Level::Error => "error",
+            Level::Warning => "warning",
+        }
+    }
+}
+
+/// A problem of one file or allowance.
+#[derive(Clone)]
+pub(super) struct Problem {
+    pub(super) level: Level,
+    /// The name of the rule, for programs.
+    pub(super) rule: &'static str,
+    /// The path from the workspace's root.
+    pub(super) file: String,
     pub(super) line: Option<usize>,
-    pub(super) why: String,
+    /// Several lines: where and what, what was found, what to do.
+    pub(super) message: String,
 }
 
 pub(super) struct Content {
@@ -135,11 +156,10 @@ impl Shelf {
             paths.retain(|path| scenario.is_none_or(|wanted| scenario_of(path) == wanted));
             let of_folder = |one: &&Scenario| packages.contains(&one.package);
             let measured: Vec<&Scenario> = measured.iter().filter(of_folder).collect();
-            let reported: BTreeMap<&str, Vec<&Report>> = by_name(&measured);
             let files = paths.into_iter().map(|path| Filed {
                 relative: project.relative(&path),
                 scenario: scenario_of(&path),
-                content: read(&path, &reported),
+                content: read(&path, project, &measured),
                 path,
             });
             shelf.folders.push(Folder {
@@ -168,9 +188,8 @@ impl Shelf {
 /// Returns the files of a folder that have a baseline's name; `None` if there is no folder.
 fn list(dir: &Path) -> anyhow::Result<Option<Vec<PathBuf>>> {
     let failed = || format!("cannot list {}", shown(dir));
-    let entries = match fs::read_dir(dir) {
-        Err(err) if err.kind() == ErrorKind::NotFound => return Ok(None),
-        entries => entries.with_context(failed)?,
+    let Some(entries) = file::if_there(fs::read_dir(dir)).with_context(failed)? else {
+        return Ok(None);
     };
     let mut paths = Vec::new();
     for entry in entries {
@@ -192,22 +211,14 @@ fn scenario_of(path: &Path) -> String {
     layout::scenario_of_baseline(path).unwrap_or_default()
 }
 
-fn by_name<'a>(scenarios: &[&'a Scenario]) -> BTreeMap<&'a str, Vec<&'a Report>> {
-    let mut by_name: BTreeMap<&str, Vec<&Report>> = BTreeMap::new();
-    for scenario in scenarios {
-        if let Some(report) = scenario.report() {
-            by_name.entry(&scenario.name).or_default().push(report);
-        }
-    }
-    by_name
-}
-
 fn tests_by_name(scenarios: &[&Scenario]) -> BTreeMap<String, BTreeSet<String>> {
     let mut by_name: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for scenario in scenarios {
         let test = test_name(&scenario.package, &scenario.target);
-        let tests = by_name.entry(scenario.name.clone()).or_default();
-        tests.insert(test);
+        by_name
+            .entry(scenario.name.clone())
+            .or_default()
+            .insert(test);
     }
     by_name
 }
@@ -228,13 +239,16 @@ fn unmeasured(project: &Project, packages: &[String], measured: &[&Scenario]) ->
     tests.filter(|test| !measured.contains(test)).collect()
 }
 
-fn read(path: &Path, reported: &BTreeMap<&str, Vec<&Report>>) -> Result<Content, Unreadable> {
+fn read(path: &Path, project: &Project, measured: &[&Scenario]) -> Result<Content, Problem> {
     let scenario = scenario_of(path);
-    let unreadable = |why: String| Unreadable {
-        is_newer: false,
-        line: None,
-        why: format!("{}: {why}", shown(path)),
+    let problem = |rule, line, message| Problem {
+        level: Level::Error,
+        rule,
+        file: project.relative(path),
+        line,
+        message,
     };
+    let unreadable = |why| problem("unreadable", None, format!("{}: {why}", shown(path)));
     if !layout::valid_scenario_name(&scenario) {
         let name = safe_line(&scenario);
         return Err(unreadable(format!(
@@ -242,13 +256,16 @@ fn read(path: &Path, reported: &BTreeMap<&str, Vec<&Report>>) -> Result<Content,
         )));
     }
     let bytes = file::read(path, baseline::MAX_BYTES).map_err(|err| unreadable(err.to_string()))?;
-    let (baseline, lines) = Baseline::placed(&bytes).map_err(|err| Unreadable {
-        is_newer: err.is_newer(),
-        line: err.line(),
-        why: err.explain(&shown(path), &scenario),
+    let (baseline, lines) = Baseline::placed(&bytes).map_err(|err| {
+        let rule = match err.is_newer() {
+            true => "newer-format",
+            false => "unreadable",
+        };
+        problem(rule, err.line(), err.explain(&shown(path), &scenario))
     })?;
-    let reports = reported.get(&*scenario).map_or(&[][..], Vec::as_slice);
-    let mut needs = needed(&baseline, reports).into_iter();
+    let own = measured.iter().filter(|one| one.name == scenario);
+    let reports: Vec<&Report> = own.filter_map(|one| one.report()).collect();
+    let mut needs = needed(&baseline, &reports).into_iter();
     let ages = match baseline.allowances.is_empty() {
         true => Ages::default(),
         false => Ages::of(path),
@@ -269,10 +286,7 @@ fn read(path: &Path, reported: &BTreeMap<&str, Vec<&Report>>) -> Result<Content,
 
 /// Returns the growth that the scenario needs of each allowance in all test targets together.
 fn needed(baseline: &Baseline, reports: &[&Report]) -> Vec<Option<Need>> {
-    let is_trusted = |report: &&&Report| match report.verdict {
-        Verdict::Within | Verdict::Improved | Verdict::Regressed => true,
-        Verdict::Inconclusive | Verdict::Failed | Verdict::Broken => false,
-    };
+    let is_trusted = |report: &&&Report| is_trusted(report.verdict);
     let mut together = vec![None; baseline.allowances.len()];
     for (place, report) in reports.iter().filter(is_trusted).enumerate() {
         for (sum, need) in together.iter_mut().zip(needs(baseline, report)) {

@@ -4,8 +4,7 @@ use plimsoll_core::baseline::AllowanceSubject;
 use plimsoll_core::report::units::{bytes, give_or_take, plural};
 use plimsoll_core::{Per, Rate, to_f64};
 
-use super::rules::{Level, Problem};
-use super::shelf::{Content, Entry, Filed, Shelf};
+use super::shelf::{Content, Entry, Filed, Level, Problem, Shelf};
 use plimsoll_desk::out::{Out, Paint, safe, safe_line};
 use plimsoll_desk::project::shown;
 
