@@ -169,20 +169,24 @@ pub(crate) struct ScenarioArgs {
     pub(crate) fail_fast: bool,
 }
 
+/// Returns the flags that are set.
+#[cfg(target_os = "linux")]
+fn set(flags: &[(bool, &str)]) -> Vec<String> {
+    let set = flags.iter().filter(|(is_set, _)| *is_set);
+    set.map(|(_, flag)| (*flag).to_owned()).collect()
+}
+
 #[cfg(target_os = "linux")]
 impl ScenarioArgs {
     /// Returns the command line of libtest that means the same.
     pub(crate) fn words(&self) -> Vec<String> {
-        let mut words = Vec::new();
-        let flags = [
+        let mut words = set(&[
             (self.exact, "--exact"),
             (self.list, "--list"),
             (self.include_ignored, "--include-ignored"),
             (self.no_capture, "--no-capture"),
             (self.fail_fast, "--fail-fast"),
-        ];
-        let set = flags.iter().filter(|(is_set, _)| *is_set);
-        words.extend(set.map(|(_, flag)| (*flag).to_owned()));
+        ]);
         words.extend(self.skip.iter().map(|skip| format!("--skip={skip}")));
         words.extend(self.jobs.map(|jobs| format!("--test-threads={jobs}")));
         words.push("--".to_owned());
@@ -199,12 +203,10 @@ impl BenchArgs {
         for chosen in &self.features {
             features.extend(["--features".to_owned(), chosen.clone()]);
         }
-        let flags = [
+        features.extend(set(&[
             (self.all_features, "--all-features"),
             (self.no_default_features, "--no-default-features"),
-        ];
-        let set = flags.iter().filter(|(is_set, _)| *is_set);
-        features.extend(set.map(|(_, flag)| (*flag).to_owned()));
+        ]));
         plimsoll_dropin::Build {
             manifest: self.project.manifest_path.clone(),
             packages: self.package.clone(),
@@ -212,11 +214,7 @@ impl BenchArgs {
             exclude: self.exclude.clone(),
             benches: self.bench.clone(),
             features,
-            network: self
-                .offline
-                .then(|| "--offline".to_owned())
-                .into_iter()
-                .collect(),
+            network: set(&[(self.offline, "--offline")]),
             ..plimsoll_dropin::Build::default()
         }
     }

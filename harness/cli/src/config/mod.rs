@@ -135,7 +135,12 @@ impl Found {
                 true => "workspace",
                 false => "package",
             };
-            SettingsFile::read(&path, root, of)
+            let shown = path.strip_prefix(root).unwrap_or(&path);
+            Ok(SettingsFile {
+                shown: safe_line(&shown.to_string_lossy()),
+                of,
+                layer: settings::read(&path, root)?,
+            })
         });
         Ok(Found {
             variables: settings::variables()?,
@@ -170,15 +175,6 @@ fn builders(package: &str, project: &Project, out: &Out) -> Option<Vec<Report>> 
     let reports: Vec<&Report> = of_package.filter_map(Scenario::report).collect();
     let setting = reports.iter().filter(|report| !report.builder.is_empty());
     (!reports.is_empty()).then(|| setting.map(|report| Report::clone(report)).collect())
-}
-
-impl SettingsFile {
-    fn read(path: &Path, root: &Path, of: &'static str) -> anyhow::Result<SettingsFile> {
-        let shown = path.strip_prefix(root).unwrap_or(path);
-        let shown = safe_line(&shown.to_string_lossy());
-        let layer = settings::read(path, root)?;
-        Ok(SettingsFile { shown, of, layer })
-    }
 }
 
 /// Returns whether the allowances in a folder of baselines need a reason. It reads the same

@@ -5,6 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::show::value_of;
 use plimsoll_core::settings::{Fallback, KEYS, Key, Kind, MAX_SAMPLE_INTERVAL};
 
 /// A number above zero, as a regular expression that every engine understands.
@@ -58,18 +59,6 @@ fn property(key: &Key) -> Value {
     };
     property["description"] = format!("{}; default: {fallback}", key.doc).into();
     property
-}
-
-/// Converts the text of a value to JSON.
-fn value_of(kind: Kind, text: &str) -> Value {
-    match kind {
-        Kind::Flag => (text == "true").into(),
-        Kind::Count | Kind::SampleInterval => text
-            .replace('_', "")
-            .parse::<u64>()
-            .map_or(Value::Null, Value::from),
-        Kind::Time | Kind::Size | Kind::Word(_) => text.into(),
-    }
 }
 
 #[cfg(test)]

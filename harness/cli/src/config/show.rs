@@ -116,7 +116,7 @@ fn about_builders() -> String {
 }
 
 /// Returns a value as JSON. TOML writes every value of a setting in the same way.
-fn value_of(kind: Kind, text: &str) -> Value {
+pub(super) fn value_of(kind: Kind, text: &str) -> Value {
     match kind {
         Kind::Flag => matches!(text, "true" | "1").into(),
         Kind::Count | Kind::SampleInterval => {
