@@ -5,6 +5,11 @@ mod gallery;
 #[path = "../../harness/core/tests/report/sample.rs"]
 #[cfg_attr(not(test), expect(dead_code, reason = "most of it is for tests"))]
 mod sample;
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "counts of a model, from positive numbers within its range"
+)]
 mod simulate;
 mod zoo;
 

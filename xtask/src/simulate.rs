@@ -1,25 +1,10 @@
 //! `cargo xtask simulate`: counts how often verdicts on sampled profiles are wrong.
 
 #[path = "../../harness/core/tests/simulation/dumps.rs"]
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "counts of a model, from positive numbers within its range"
-)]
 mod dumps;
 #[path = "../../harness/core/tests/simulation/model/mod.rs"]
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "counts of a model, from positive numbers within its range"
-)]
 mod model;
 #[path = "../../harness/core/tests/simulation/random.rs"]
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "counts of a model, from positive numbers within its range"
-)]
 mod random;
 
 use std::io::Write;

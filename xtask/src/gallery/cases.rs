@@ -97,9 +97,15 @@ fn quiet(name: impl Into<String>) -> Workload {
     Workload::new(name).ladder(41, Settled)
 }
 
-/// Returns so many reports on which nothing grows.
-fn green(names: &[&str]) -> Vec<Report> {
-    names.iter().map(|name| quiet(*name).report()).collect()
+/// Returns reports on which nothing grows.
+fn green() -> Vec<Report> {
+    QUIET.map(|name| quiet(name).report()).into()
+}
+
+/// Returns these reports and those on which nothing grows.
+fn beside_green(mut reports: Vec<Report>) -> Joined {
+    reports.extend(green());
+    joined(reports)
 }
 
 const QUIET: [&str; 5] = [
@@ -277,21 +283,16 @@ pub(crate) fn all() -> Vec<Case> {
 }
 
 fn all_green() -> Joined {
-    let mut reports = green(&QUIET);
+    let mut reports = green();
     let agreed = Workload::new("sessions::touch")
         .stack(PUT, 48, Keeps::All(1.0))
-        .baseline(&allow(
-            PUT_ROOT,
-            1.0,
-            48.0,
-            "reason = \"sessions end at midnight\"\n",
-        ));
+        .baseline(&allow(PUT_ROOT, 1.0, 48.0, MIDNIGHT));
     reports.push(agreed.report());
     joined(reports)
 }
 
 fn one_red() -> Joined {
-    let mut reports = green(&QUIET);
+    let mut reports = green();
     let mut red = spawns("jobs::enqueue").report();
     let handles = "Vec<JoinHandle<()>>";
     let list = red.findings.iter().find(|one| one.name().contains("audit"));
@@ -328,7 +329,7 @@ fn one_cause() -> Joined {
         let workload = Workload::new(name).stack(&frames, 256, Keeps::All(per));
         workload.report()
     });
-    joined(reports.chain(green(&QUIET)).collect())
+    joined(reports.chain(green()).collect())
 }
 
 const ROUTES: [&str; 10] = [
@@ -364,24 +365,18 @@ note: Some details are omitted, run with `RUST_BACKTRACE=full` for a verbose bac
 ";
     let what = "panicked: called `Result::unwrap()` on an `Err` value: SqliteFailure(Error { \
                 code: OutOfMemory, extended_code: 7 }, Some(\"out of memory\"))";
-    let mut reports = vec![
+    beside_green(vec![
         failed(grown.report(), what, output),
         Workload::new("orders::find")
             .stack(PREPARE, 1_024, Keeps::All(1.0))
             .stack(REGEX, 3_584, Keeps::Share(0.25, 0.5))
             .report(),
-    ];
-    reports.extend(green(&QUIET));
-    joined(reports)
+    ])
 }
 
 fn missing() -> Joined {
     let names = ["orders::find", "sessions::touch", "webhooks::notify"];
-    without_result(
-        joined(green(&QUIET)),
-        &names,
-        "it left no report in this run",
-    )
+    without_result(joined(green()), &names, "it left no report in this run")
 }
 
 fn broken() -> Joined {
@@ -411,27 +406,25 @@ fn broken() -> Joined {
     let short = Workload::new("webhooks::notify")
         .stack(POOL, 10_240, Keeps::Recent(12))
         .ladder(13, Budget);
-    let mut reports = vec![canary, unread, short.report()];
-    reports.extend(green(&QUIET));
-    joined(reports)
+    beside_green(vec![canary, unread, short.report()])
 }
 
 fn improved() -> Joined {
-    let fixed = quiet("orders::find").baseline(
-        &(allow(
-            "storefront::orders::Store::find\", \"...",
-            1.0,
-            1_024.0,
-            KNOWN,
-        ) + &allow("leaks::gone", 2.0, 192.0, "")),
-    );
-    let mut reports = green(&QUIET);
+    let fixed = quiet("orders::find")
+        .baseline(&(allow(FIND, 1.0, 1_024.0, KNOWN) + &allow("leaks::gone", 2.0, 192.0, "")));
+    let mut reports = green();
     reports.push(fixed.report());
     joined(reports)
 }
 
 const KNOWN: &str = "reason = \"statements are kept until the connection is closed\"\n";
+const MIDNIGHT: &str = "reason = \"sessions end at midnight\"\n";
+const UNTIL_REPLACED: &str =
+    "reason = \"until the connection pool is replaced\"\nexpires = 2026-02-01\n";
+const FOR_EACH_HOST: &str = "reason = \"one entry for each host\"\n";
 const PUT_ROOT: &str = "storefront::sessions::Sessions::touch\", \"...";
+const FIND: &str = "storefront::orders::Store::find\", \"...";
+const NOTIFY: &str = "storefront::webhooks::notify\", \"...";
 
 /// Returns an entry of a baseline.
 fn allow(stack: &str, objects: f64, bytes: f64, more: &str) -> String {
@@ -467,39 +460,20 @@ fn resources() -> Joined {
     let memory = Workload::new("wasm::instances")
         .outside(65_536.0)
         .ladder(41, plimsoll_core::report::LadderEnd::Memory);
-    let mut reports = vec![threads.report(), files.report(), memory.report()];
-    reports.extend(green(&QUIET));
-    joined(reports)
+    beside_green(vec![threads.report(), files.report(), memory.report()])
 }
 
 fn accepted_grew() -> Joined {
     let doubled = Workload::new("sessions::touch")
         .stack(PUT, 96, Keeps::All(1.0))
-        .baseline(&allow(
-            PUT_ROOT,
-            1.0,
-            48.0,
-            "reason = \"sessions end at midnight\"\n",
-        ));
+        .baseline(&allow(PUT_ROOT, 1.0, 48.0, MIDNIGHT));
     let expired = Workload::new("orders::find")
         .stack(PREPARE, 1_024, Keeps::All(1.0))
-        .baseline(&allow(
-            "storefront::orders::Store::find\", \"...",
-            1.0,
-            1_024.0,
-            "reason = \"until the connection pool is replaced\"\nexpires = 2026-02-01\n",
-        ));
+        .baseline(&allow(FIND, 1.0, 1_024.0, UNTIL_REPLACED));
     let within = Workload::new("webhooks::notify")
         .stack(POOL, 10_240, Keeps::All(0.01))
-        .baseline(&allow(
-            "storefront::webhooks::notify\", \"...",
-            0.01,
-            103.0,
-            "reason = \"one entry for each host\"\n",
-        ));
-    let mut reports = vec![doubled.report(), expired.report(), within.report()];
-    reports.extend(green(&QUIET));
-    joined(reports)
+        .baseline(&allow(NOTIFY, 0.01, 103.0, FOR_EACH_HOST));
+    beside_green(vec![doubled.report(), expired.report(), within.report()])
 }
 
 fn hostile_names() -> Joined {

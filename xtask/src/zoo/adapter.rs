@@ -13,11 +13,11 @@
 //! rebuilds only what has changed.
 
 use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use plimsoll_core::layout;
+use plimsoll_desk::file;
 use toml::{Table, Value};
 
 use super::manifest::{Case, Variant};
@@ -141,10 +141,9 @@ plimsoll::main!(scenario());
 /// Writes the case's lock file, unless the existing one was made from it.
 fn lock(measured: &Path, dir: &Path) -> anyhow::Result<()> {
     let (ours, made_from) = (dir.join("Cargo.lock"), dir.join("adapter.lock"));
-    let text = match fs::read_to_string(measured) {
-        Ok(text) => text,
-        Err(err) if err.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(err) => bail!("{}: {err}", measured.display()),
+    let text = file::if_there(fs::read_to_string(measured));
+    let Some(text) = text.with_context(|| measured.display().to_string())? else {
+        return Ok(());
     };
     let same = fs::read_to_string(&made_from).is_ok_and(|before| before == text);
     if !(same && ours.exists()) {

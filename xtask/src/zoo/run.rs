@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use plimsoll_core::layout;
 use plimsoll_core::report::{Report, json};
+use plimsoll_desk::file;
 
 use super::adapter::{Adapter, TEST};
 use super::build::Built;
@@ -43,8 +44,9 @@ pub(super) fn run(
     let output = adapter.dir.join(layout::OUTPUT);
     let reports = layout::reports_dir(target_dir);
     let dir = layout::scenario_dir(&reports, &adapter.package, TEST, &adapter.scenario);
-    let ended = clear(&dir)
-        .and_then(|()| start(adapter, built, &output, budget))
+    // The files of the last run must not count as this run's.
+    let ended = file::if_there(fs::remove_dir_all(&dir))
+        .and_then(|_| start(adapter, built, &output, budget))
         .and_then(|child| wait(child, GUARD + 6 * budget.unwrap_or(DEFAULT_BUDGET)));
     let took = started.elapsed();
     let (passed, report) = match ended {
@@ -56,14 +58,6 @@ pub(super) fn run(
         report,
         passed,
         output,
-    }
-}
-
-/// Removes the files of the last run, which must not count as this run's.
-fn clear(dir: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(dir) {
-        Err(err) if err.kind() != io::ErrorKind::NotFound => Err(err),
-        _ => Ok(()),
     }
 }
 

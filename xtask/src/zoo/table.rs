@@ -9,6 +9,7 @@
 
 use plimsoll_core::report::text::{self, Style};
 use plimsoll_core::report::units::{plural, signed_bytes, signed_objects};
+use plimsoll_text::escape::{cut_middle, cut_start};
 
 use super::outcome::{Blamed, Outcome, blamed};
 
@@ -25,7 +26,7 @@ pub(super) fn row(outcome: &Outcome) -> String {
     let run = outcome.run.as_ref().ok();
     let mut row = format!(
         "{mark:<5} {:<32} {:<8} {:<9} {:<12} {:>5.1} s\n",
-        end(&outcome.job.case.id, 32),
+        cut_start(&outcome.job.case.id, 32),
         outcome.job.variant.as_str(),
         outcome.job.expected.verdict().as_str(),
         outcome.verdict(),
@@ -36,7 +37,7 @@ pub(super) fn row(outcome: &Outcome) -> String {
         row += &blame(&blamed);
     }
     if let Some(note) = &outcome.note {
-        row += &format!("        note: {}\n", start(note, WIDTH - 14));
+        row += &format!("        note: {}\n", cut_middle(note, WIDTH - 14));
     }
     row
 }
@@ -53,7 +54,7 @@ fn blame(blamed: &Blamed) -> String {
         n => format!(" (+ {n})"),
     };
     let room = WIDTH.saturating_sub(rate.chars().count() + others.chars().count());
-    format!("{rate}{}{others}\n", end(what, room))
+    format!("{rate}{}{others}\n", cut_start(what, room))
 }
 
 /// Returns why each wrong row is wrong, with the output of its test.
@@ -106,24 +107,6 @@ fn indented(text: &str) -> String {
         line => format!("  {line}\n"),
     };
     text.lines().map(indented).collect()
-}
-
-/// Cuts a text at its start, because the ends of names tell them apart.
-fn end(text: &str, room: usize) -> String {
-    let chars = text.chars().count();
-    if chars <= room {
-        return text.to_owned();
-    }
-    let kept = text.chars().skip(chars + 1 - room.max(1));
-    format!("…{}", kept.collect::<String>())
-}
-
-fn start(text: &str, room: usize) -> String {
-    if text.chars().count() <= room {
-        return text.to_owned();
-    }
-    let kept = text.chars().take(room.saturating_sub(1));
-    format!("{}…", kept.collect::<String>())
 }
 
 #[cfg(test)]
