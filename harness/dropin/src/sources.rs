@@ -165,18 +165,11 @@ fn resolve(needs: &mut Table, workspace: &Item) {
 
 /// Returns a dependency as a table.
 fn of(item: &Item) -> InlineTable {
-    let mut need = InlineTable::new();
-    if let Some(version) = item.as_str() {
-        need.insert("version", Value::from(version));
+    match item.clone().into_value() {
+        Ok(Value::InlineTable(need)) => need,
+        Ok(version) => InlineTable::from_iter([("version", version)]),
+        Err(_) => InlineTable::new(),
     }
-    if let Some(table) = item.as_table_like() {
-        for (key, item) in table.iter() {
-            if let Some(value) = item.as_value() {
-                need.insert(key, value.clone());
-            }
-        }
-    }
-    need
 }
 
 #[cfg(test)]
