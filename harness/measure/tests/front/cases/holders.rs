@@ -3,6 +3,7 @@
 use plimsoll_core::holders::{ChainEnd, Holders, LinkKind};
 
 use plimsoll_core::judge::Verdict::Regressed;
+use plimsoll_core::report::Report;
 
 use super::Project;
 use crate::PROGRAM;
@@ -25,6 +26,38 @@ fn written(holders: &Holders) -> String {
     what.collect::<Vec<_>>().join(" < ") + &end
 }
 
+/// Scenarios, each with what is said of it and with its chain as [`written`].
+const HELD: &str = "\
+a_map | and that by what the scenario has set up | Arc<Session> < HashMap<u64, Arc<Session>> < state
+a_tree | those by what the scenario has set up | Rc<u64> < BTreeMap<u64, Rc<u64>> < state
+a_queue | held by a VecDeque<Box<[u64; 3]>> | Box<[u64; 3]> < VecDeque<Box<[u64; 3]>> < state
+a_list | LinkedList<Session> | LinkedList<Session> < state
+a_vec | held by what the scenario has set up | Vec<u64> < state
+a_static | HANDLERS | Box<a closure of subscribe> < Vec<Box<dyn Fn() -> u64 + Send>> < \
+    Static front::program::holders::HANDLERS
+a_thread_local | SEEN | Rc<u64> < Vec<Rc<u64>> < ThreadLocal front::program::holders::SEEN
+a_cycle | a cycle:  | Rc<Parent> < Rc<Child> < Vec<Rc<Child>> Cycle Rc<Child> to Rc<Parent>
+a_cycle_of_one | a `Weak` for the reference back | Rc<Alone> Cycle Rc<Alone> to Rc<Alone>
+forgotten | lost | Box<Session> Lost
+a_weak | only a `Weak` keeps the memory | Rc<Session> < Vec<Weak<Session>> < state
+a_channel | channel<Session> | Box<Block<Session>> < channel<Session> < state
+the_stack_of_a_thread | the stack of the thread collector | \
+    Arc<Session> < Vec<Arc<Session>> < Stack collector
+memory_of_its_own | held by memory outside the allocator | Box<[u64; 5]> < Mapped ?
+shared_memory | held by memory outside the allocator | Box<[u64; 5]> < Mapped ?
+a_list_of_c | through it, the others | Box<Node> < Static front::program::holders::listed::LAST
+a_text_of_c | lost | ? Lost
+an_index_of_weaks | those by a Vec<Rc<Session>> | Rc<Session> < Vec<Rc<Session>> < state";
+
+/// Those of the findings of a report.
+fn chains(report: &Report) -> Vec<String> {
+    let holders = report
+        .findings
+        .iter()
+        .filter_map(|one| one.holders.as_ref());
+    holders.map(written).collect()
+}
+
 pub(super) fn what_holds_each_kind_of_growth_is_named() {
     let project = Project::new("holders");
     let set = "MAX_ITERATIONS=4096 THRESHOLD=100";
@@ -32,97 +65,10 @@ pub(super) fn what_holds_each_kind_of_growth_is_named() {
     let output = command.env(PROGRAM, HOLDERS).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let mut wrong = Vec::new();
-    for (scenario, said, expected) in [
-        (
-            "a_map",
-            "and that by what the scenario has set up",
-            "Arc<Session> < HashMap<u64, Arc<Session>> < state",
-        ),
-        (
-            "a_tree",
-            "those by what the scenario has set up",
-            "Rc<u64> < BTreeMap<u64, Rc<u64>> < state",
-        ),
-        (
-            "a_queue",
-            "held by a VecDeque<Box<[u64; 3]>>",
-            "Box<[u64; 3]> < VecDeque<Box<[u64; 3]>> < state",
-        ),
-        (
-            "a_list",
-            "LinkedList<Session>",
-            "LinkedList<Session> < state",
-        ),
-        (
-            "a_vec",
-            "held by what the scenario has set up",
-            "Vec<u64> < state",
-        ),
-        (
-            "a_static",
-            "HANDLERS",
-            "Box<a closure of subscribe> < Vec<Box<dyn Fn() -> u64 + Send>> < \
-             Static front::program::holders::HANDLERS",
-        ),
-        (
-            "a_thread_local",
-            "SEEN",
-            "Rc<u64> < Vec<Rc<u64>> < ThreadLocal front::program::holders::SEEN",
-        ),
-        (
-            "a_cycle",
-            "a cycle: ",
-            "Rc<Parent> < Rc<Child> < Vec<Rc<Child>> Cycle Rc<Child> to Rc<Parent>",
-        ),
-        (
-            "a_cycle_of_one",
-            "a `Weak` for the reference back",
-            "Rc<Alone> Cycle Rc<Alone> to Rc<Alone>",
-        ),
-        ("forgotten", "lost", "Box<Session> Lost"),
-        (
-            "a_weak",
-            "only a `Weak` keeps the memory",
-            "Rc<Session> < Vec<Weak<Session>> < state",
-        ),
-        (
-            "a_channel",
-            "channel<Session>",
-            "Box<Block<Session>> < channel<Session> < state",
-        ),
-        (
-            "the_stack_of_a_thread",
-            "the stack of the thread collector",
-            "Arc<Session> < Vec<Arc<Session>> < Stack collector",
-        ),
-        (
-            "memory_of_its_own",
-            "held by memory outside the allocator",
-            "Box<[u64; 5]> < Mapped ?",
-        ),
-        (
-            "shared_memory",
-            "held by memory outside the allocator",
-            "Box<[u64; 5]> < Mapped ?",
-        ),
-        (
-            "a_list_of_c",
-            "through it, the others",
-            "Box<Node> < Static front::program::holders::listed::LAST",
-        ),
-        ("a_text_of_c", "lost", "? Lost"),
-        (
-            "an_index_of_weaks",
-            "those by a Vec<Rc<Session>>",
-            "Rc<Session> < Vec<Rc<Session>> < state",
-        ),
-    ] {
+    for row in HELD.lines() {
+        let [scenario, said, expected] = row.split(" | ").collect::<Vec<_>>().try_into().unwrap();
         let report = project.report(scenario);
-        let chains = report
-            .findings
-            .iter()
-            .filter_map(|one| one.holders.as_ref());
-        let chains: Vec<String> = chains.map(written).collect();
+        let chains = chains(&report);
         let causes = report.causes(&report.growing()).len();
         let begins = text.find(&format!("---- {scenario} ----")).unwrap();
         let section = &text[begins + 5..];
@@ -178,11 +124,7 @@ pub(super) fn where_holders_cannot_be_found_the_verdict_stands() {
         assert_eq!(report.verdict, Regressed, "{scenario}");
         let notes = report.notes.join("\n");
         assert!(notes.contains(note), "{scenario}: {notes}");
-        let chains = report
-            .findings
-            .iter()
-            .filter_map(|one| one.holders.as_ref());
-        let chains: Vec<String> = chains.map(written).collect();
+        let chains = chains(&report);
         match chain {
             Some(chain) => assert!(
                 chains.iter().any(|one| one == chain),

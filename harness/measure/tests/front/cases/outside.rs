@@ -16,29 +16,16 @@ fn of(report: &Report, resource: plimsoll_core::Resource) -> Option<&Finding> {
 /// 64 KiB as a runtime of WebAssembly has them.
 pub(super) fn memory_outside_the_allocator_is_found_by_its_rate() {
     let project = Project::new("outside");
+    let page = 4_090.0..=4_102.0;
+    let few = "MAX_ITERATIONS=4000";
     for (scenario, set, said, bytes) in [
-        ("maps_pages", "", "+4 KiB", 4_090.0..=4_102.0),
-        (
-            "maps_pages",
-            "MAX_ITERATIONS=400",
-            "+4 KiB",
-            4_090.0..=4_102.0,
-        ),
-        ("maps_shared", "", "+4 KiB", 4_090.0..=4_102.0),
-        (
-            "grows_reserved",
-            "MAX_ITERATIONS=4000",
-            "+4 KiB",
-            4_090.0..=4_102.0,
-        ),
-        (
-            "keeps_instances",
-            "MAX_ITERATIONS=4000",
-            "+64 KiB",
-            65_500.0..=65_600.0,
-        ),
+        ("maps_pages", "", "+4 KiB", &page),
+        ("maps_pages", "MAX_ITERATIONS=400", "+4 KiB", &page),
+        ("maps_shared", "", "+4 KiB", &page),
+        ("grows_reserved", few, "+4 KiB", &page),
+        ("keeps_instances", few, "+64 KiB", &(65_500.0..=65_600.0)),
         // 112 bytes with what glibc needs for each.
-        ("glibc_leak", "", "+11", 106.0..=118.0),
+        ("glibc_leak", "", "+11", &(106.0..=118.0)),
     ] {
         let said = format!("{scenario}:\n{said}\noutside the allocator per iteration");
         let report = project.fails(scenario, set, &said);
