@@ -57,21 +57,6 @@ fn reports_of_format_1_are_valid() {
 }
 
 #[test]
-fn what_is_cut_is_valid() {
-    let long = "x".repeat(4_000);
-    let mut one = regressed("r1", "lru_churn", &format!("main {long}"), RATE);
-    one.notes = vec![long; 900];
-    one.findings[0].rate.bytes = f64::INFINITY;
-    let joined = joined(&Project::with(&[one]));
-    let report = &joined["scenarios"][0]["report"];
-    let function = &report["findings"][0]["frames"][0]["function"];
-    assert_eq!(*function, "x".repeat(512));
-    let notes = report["notes"].as_array().unwrap();
-    assert_eq!(notes.len(), 100);
-    assert_eq!(notes[99], "too long for a report, left out: notes");
-}
-
-#[test]
 fn the_schema_is_as_strict_as_the_parser() {
     let project = Project::with(&one_of_each());
     let whole = joined(&project);

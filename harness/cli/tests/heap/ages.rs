@@ -150,38 +150,24 @@ fn what_cannot_be_asked_says_what_to_do() {
     let plain = folder.file("plain.heap", &pair()[1]);
     let unnamed = dump(1, "1 16 0x30 0x10413\n1 16 0x30 0x10444");
     let unnamed = folder.file("unnamed.heap", unnamed);
+    let of_show = "`--ages` is of `plimsoll show`";
+    let profile = "found the profile that is read";
+    let (linked, named) = (
+        "has to link `plimsoll-ages`",
+        "give the program with --exe FILE",
+    );
     for (arguments, status, why) in [
-        (
-            ["show", "--ages", &plain].as_slice(),
-            5,
-            "has to link `plimsoll-ages`",
-        ),
-        (
-            &["show", "--ages", &unnamed],
-            5,
-            "give the program with --exe FILE",
-        ),
+        (&["show", "--ages", &plain][..], 5, linked),
+        (&["show", "--ages", &unnamed], 5, named),
         (&["show", "--html", "page.html", &born], 2, "--ages"),
         (
             &["show", "--ages", "--tree", &born],
             2,
             "cannot be used with",
         ),
-        (
-            &["show", "--ages", &born, "--html", &born],
-            2,
-            "found the profile that is read",
-        ),
-        (
-            &["compare", "--ages", &born, &born],
-            2,
-            "`--ages` is of `plimsoll show`",
-        ),
-        (
-            &["watch", "--ages", "localhost"],
-            2,
-            "`--ages` is of `plimsoll show`",
-        ),
+        (&["show", "--ages", &born, "--html", &born], 2, profile),
+        (&["compare", "--ages", &born, &born], 2, of_show),
+        (&["watch", "--ages", "localhost"], 2, of_show),
     ] {
         plimsoll(arguments).fails(status, why);
     }

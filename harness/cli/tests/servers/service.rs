@@ -131,6 +131,13 @@ impl Project {
         command
     }
 
+    /// Runs a command line, which succeeds.
+    #[track_caller]
+    fn says(&self, line: &str, expected: &[&str]) {
+        let words: Vec<&str> = line.split(' ').collect();
+        says(&mut self.plimsoll(&words), 0, expected);
+    }
+
     /// Watches the address as a scenario.
     fn watch(&self, url: &str, options: &[&str]) -> Command {
         let scenario = ["watch", url, "--scenario", "checkout"];
@@ -171,20 +178,10 @@ fn a_healthy_service_is_started_driven_and_within() {
         let server = ["--start", &start, "--load", &load];
         project.watch_requests(&project.heap(), time, &server)
     });
-    ends(
-        told,
-        0,
-        &[
-            "checkout: ",
-            " http_requests, nothing grows; would have seen ",
-        ],
-    );
+    let nothing = " http_requests, nothing grows; would have seen ";
+    ends(told, 0, &["checkout: ", nothing]);
     assert!(is_gone(project.port));
-    says(
-        &mut project.plimsoll(&["report"]),
-        0,
-        &["1 scenario: 1 within"],
-    );
+    project.says("report", &["1 scenario: 1 within"]);
 }
 
 /// Tells whether nobody listens there any more.
@@ -198,33 +195,18 @@ fn what_ends_a_watch_is_told_apart() {
     let project = Project::new(1);
     let service = project.line("healthy");
     let dies = format!("(sleep 1; kill -9 0) & {service}");
+    let no_route = "load: the load ended early: exit status 5\n    no route";
+    let no_database = "failed setting up: the server ended: exit status 7";
+    let killed = "the server ended: killed by signal 9";
     for (start, load, status, expected) in [
-        (
-            "echo no database; exit 7",
-            "true",
-            3,
-            "failed setting up: the server ended: exit status 7",
-        ),
-        (
-            &dies,
-            &project.line("load"),
-            3,
-            "the server ended: killed by signal 9",
-        ),
-        (
-            &service,
-            "echo no route; exit 5",
-            4,
-            "load: the load ended early: exit status 5\n    no route",
-        ),
+        ("echo no database; exit 7", "true", 3, no_database),
+        (&dies, &project.line("load"), 3, killed),
+        (&service, "echo no route; exit 5", 4, no_route),
         (&service, "sleep 1", 3, "the load ended after "),
     ] {
         let options = ["--for", "20m", "--start", start, "--load", load];
-        says(
-            &mut project.watch(&project.heap(), &options),
-            status,
-            &[expected],
-        );
+        let mut watch = project.watch(&project.heap(), &options);
+        says(&mut watch, status, &[expected]);
         assert!(is_gone(project.port), "{start}");
     }
     // The load tells when to interrupt the watch.
@@ -285,27 +267,16 @@ fn a_lost_session_is_named_by_requests_by_seconds_and_by_its_age() {
         "{text}"
     );
     assert!(text.contains("objects per http_request"), "{text}");
-    says(
-        &mut project.plimsoll(&["report", "--format", "markdown"]),
-        0,
-        &["open_session"],
-    );
-    says(
-        &mut project.plimsoll(&["accept", "checkout", "--reason", "a test"]),
-        0,
-        &[],
-    );
+    project.says("report --format markdown", &["open_session"]);
+    project.says("accept checkout --reason test", &[]);
     let baseline = project.read("baselines/checkout.toml");
     assert!(
         baseline.contains("per = \"http_requests_total\""),
         "{baseline}"
     );
     let mut other_unit = project.watch(&heap, &["--for", "20s"]);
-    says(
-        &mut other_unit,
-        4,
-        &["expected allowances per second, found allowances per http_requests_total"],
-    );
+    let units = "expected allowances per second, found allowances per http_requests_total";
+    says(&mut other_unit, 4, &[units]);
     let mut whatever = project.watch(&heap, &["--for", "2s"]);
     let (text, status) = said(whatever.env("PLIMSOLL_BASELINES", "optional"));
     assert!(status != 4 && text.starts_with("checkout: "), "{text}");

@@ -106,17 +106,10 @@ fn growth_by_a_counter() {
 
     // What is wrong at first is not waited for.
     let close = "did you mean `http_requests_total`?";
-    says(
-        &mut per("http_request_count", &[]),
-        5,
-        &["/metrics: expected the counter", close],
-    );
-    let heap = ["--metrics", &url];
-    says(
-        &mut per(counter, &heap),
-        5,
-        &["Prometheus's text format", "`main;leak"],
-    );
+    let unknown = ["/metrics: expected the counter", close];
+    says(&mut per("http_request_count", &[]), 5, &unknown);
+    let no_metrics = ["Prometheus's text format", "`main;leak"];
+    says(&mut per(counter, &["--metrics", &url]), 5, &no_metrics);
     says(&mut per("rate(up[1m])", &[]), 2, &["expected a counter"]);
     says(&mut per(counter, &["--every", "1s"]), 2, &["--every"]);
 }
