@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use crate::project::{PLIMSOLL, Project, within};
-use crate::schema::invalid;
+use crate::schema::Schema;
 
 const DOCS: &str = include_str!("../../../../docs/settings.md");
 const SCHEMA: &str = include_str!("../../../core/schema/plimsoll-toml-v1.schema.json");
@@ -246,7 +246,7 @@ fn the_schema_is_printed() {
 
 /// What the schema has against a file.
 fn refused(file: &str) -> Vec<String> {
-    invalid(&serde_json::from_str(SCHEMA).unwrap(), &as_json(file))
+    Schema::of(&serde_json::from_str(SCHEMA).unwrap()).errors(&as_json(file))
 }
 
 /// A file as the schema sees it: of what settings can be, TOML and JSON have the same.

@@ -12,6 +12,6 @@ mod project;
 mod report;
 #[cfg(unix)]
 mod review;
-#[path = "../schema/mod.rs"]
+#[path = "../../../core/tests/schema/mod.rs"]
 mod schema;
 mod shell;

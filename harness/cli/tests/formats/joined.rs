@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::project::{Project, RATE, regressed, within};
-use crate::schema::invalid;
+use crate::schema::Schema;
 use crate::{hostile, one_of_each, written};
 
 const JOINED: &str = include_str!("../../../report/schema/joined-v1.schema.json");
@@ -24,7 +24,7 @@ fn schema() -> Value {
 }
 
 fn errors(value: &Value) -> Vec<String> {
-    invalid(&schema(), value)
+    Schema::of(&schema()).errors(value)
 }
 
 /// What is written of a project, valid.

@@ -6,7 +6,7 @@ mod junit;
 #[path = "../project/mod.rs"]
 mod project;
 mod sarif;
-#[path = "../schema/mod.rs"]
+#[path = "../../../core/tests/schema/mod.rs"]
 mod schema;
 
 use plimsoll_core::judge::Verdict;

@@ -9,7 +9,7 @@ use plimsoll_core::report::{Finding, Report};
 use serde_json::{Value, json};
 
 use crate::project::{Project, RATE, finding, regressed, report, within};
-use crate::schema::invalid;
+use crate::schema::Schema;
 use crate::{PUT, alone, assert_clean, frames, hostile, measured_on, one_of_each, written};
 
 fn schema() -> Value {
@@ -31,7 +31,7 @@ fn log(project: &Project, args: &[&str]) -> Value {
     let text = written(project, "sarif", args);
     assert!(text.len() < 10_000_000, "{} bytes", text.len());
     let log: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(invalid(&schema(), &log), [""; 0]);
+    assert_eq!(Schema::of(&schema()).errors(&log), [""; 0]);
     let results = results(&log);
     assert!(results.len() <= 5_000);
     for result in results {
@@ -88,7 +88,7 @@ fn fingerprints(log: &Value) -> Vec<String> {
 fn the_schema_refuses_what_is_wrong() {
     let is_valid = |run: Value| {
         let log = json!({ "version": "2.1.0", "runs": [run] });
-        invalid(&schema(), &log).is_empty()
+        Schema::of(&schema()).errors(&log).is_empty()
     };
     let tool = json!({ "driver": { "name": "plimsoll" } });
     assert!(is_valid(json!({ "tool": tool })));

@@ -15,6 +15,8 @@ mod images;
 mod job;
 #[path = "../project/mod.rs"]
 mod project;
+#[path = "../../../core/tests/schema/mod.rs"]
+mod schema;
 mod server;
 
 /// Functions, with their names.

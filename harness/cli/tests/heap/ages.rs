@@ -4,7 +4,7 @@ use std::fs;
 
 use insta::assert_snapshot;
 
-use crate::schema::invalid;
+use crate::schema::Schema;
 use crate::{Folder, dump, json, plimsoll};
 
 /// The dump of a server; see its README.
@@ -122,7 +122,7 @@ fn a_leak_is_named_beside_a_cache_and_a_set_up() {
 
     let schema = json(include_str!("../../../heap/schema/ages-v1.schema.json"));
     let mut found = json(&show(&["--json"]));
-    assert_eq!(invalid(&schema, &found), [""; 0]);
+    assert_eq!(Schema::of(&schema).errors(&found), [""; 0]);
     let leak = &found["stacks"][0];
     // A hundredth of 100 sessions a minute.
     let rate = leak["rate"]["objects"].as_f64().unwrap();
@@ -130,7 +130,7 @@ fn a_leak_is_named_beside_a_cache_and_a_set_up() {
     assert_eq!(leak["births"][0]["birth"], 27);
     assert_eq!(leak["blame"]["text"], "ages::program::log_in");
     found["stacks"][0]["fate"] = "grows".into();
-    assert_ne!(invalid(&schema, &found), [""; 0]);
+    assert_ne!(Schema::of(&schema).errors(&found), [""; 0]);
 
     assert_eq!(show(&["--html", &page, "--flamegraph", &picture]), "");
     let page = fs::read_to_string(&page).unwrap();
@@ -280,7 +280,7 @@ fn a_series_asks_the_births_of_its_last_dump() {
     let (_, printed) = printed.split_at(printed.find('{').unwrap());
     let printed = json(printed);
     let schema = json(include_str!("../../../heap/schema/series-v1.schema.json"));
-    assert_eq!(invalid(&schema, &printed), [""; 0]);
+    assert_eq!(Schema::of(&schema).errors(&printed), [""; 0]);
     let stack = &printed["stacks"][0];
     assert_eq!(
         (&stack["births"], &stack["goes_on"]),

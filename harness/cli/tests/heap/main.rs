@@ -6,7 +6,7 @@ mod hostile;
 mod inputs;
 mod jeprof;
 mod outputs;
-#[path = "../schema/mod.rs"]
+#[path = "../../../core/tests/schema/mod.rs"]
 mod schema;
 
 use std::path::{Path, PathBuf};

@@ -14,7 +14,7 @@ mod fake;
 mod fetch;
 mod real;
 mod redis;
-#[path = "../schema/mod.rs"]
+#[path = "../../../core/tests/schema/mod.rs"]
 mod schema;
 mod series;
 mod service;

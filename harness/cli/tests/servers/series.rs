@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use tempfile::TempDir;
 
-use crate::schema::invalid;
+use crate::schema::Schema;
 use crate::{file, plimsoll, recorded, says};
 
 /// Stacks by their names alone: what they held, dump by dump.
@@ -108,5 +108,5 @@ fn a_real_database_that_is_filled() {
 pub(crate) fn assert_fits_the_schema(json: &serde_json::Value) {
     let schema = include_str!("../../../heap/schema/series-v1.schema.json");
     let schema = serde_json::from_str(schema).unwrap();
-    assert_eq!(invalid(&schema, json), [""; 0]);
+    assert_eq!(Schema::of(&schema).errors(json), [""; 0]);
 }

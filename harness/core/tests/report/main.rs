@@ -5,6 +5,8 @@ mod ends;
 mod explained;
 mod held;
 mod json;
+#[path = "../schema/mod.rs"]
+mod json_schema;
 mod messages;
 mod needs;
 mod pictures;

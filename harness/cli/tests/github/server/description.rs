@@ -1,7 +1,7 @@
 //! GitHub's OpenAPI description: which operation a request is, and what is wrong with a request
 //! or an answer.
 //!
-//! `description.json` beside this folder is OpenAPI 3.0; `jsonschema` reads JSON
+//! `description.json` beside this folder is OpenAPI 3.0; what checks it here reads JSON
 //! Schema. Between them: `nullable` becomes a type, and a schema that is to be
 //! read gets the components beside it, where its `$ref`s point. An answer may leave out what
 //! nobody looks at.
@@ -9,10 +9,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use jsonschema::{Draft, Validator};
 use serde_json::{Map, Value, json};
 
 use super::http::{Request, decode};
+use crate::schema::Schema;
 
 /// What the description is wrong about: GitHub answers `null` there.
 const NULLS: [&str; 4] = [
@@ -25,7 +25,7 @@ const NULLS: [&str; 4] = [
 
 pub(crate) struct Description {
     document: Value,
-    validators: Mutex<HashMap<String, Arc<Validator>>>,
+    schemas: Mutex<HashMap<String, Arc<Schema>>>,
 }
 
 /// A request's place in the description.
@@ -54,7 +54,7 @@ impl Description {
             optional(&mut document["components"]);
             Description {
                 document,
-                validators: Mutex::default(),
+                schemas: Mutex::default(),
             }
         })
     }
@@ -176,31 +176,21 @@ impl Description {
         }
     }
 
-    /// Each as `/where/it/is: what`, or `what` of the whole; validators are kept under `key`.
+    /// Each as `/where/it/is: keyword: what`, or `keyword: what` of the whole; schemas are kept under
+    /// `key`.
     fn errors(&self, key: &str, schema: &Value, value: &Value) -> Vec<String> {
-        let mut validators = self.validators.lock().expect("no panic while compiling");
-        let validator = validators.entry(key.to_owned()).or_insert_with(|| {
+        let mut schemas = self.schemas.lock().expect("no panic while compiling");
+        let ready = schemas.entry(key.to_owned()).or_insert_with(|| {
             let mut schema = schema.clone();
             schema["components"] = self.document["components"].clone();
-            let options = jsonschema::options()
-                .with_draft(Draft::Draft202012)
-                .should_validate_formats(true);
-            Arc::new(
-                options
-                    .build(&schema)
-                    .expect("GitHub's schemas to be schemas"),
-            )
+            Arc::new(Schema::of(&schema))
         });
-        let validator = Arc::clone(validator);
-        drop(validators);
-        let said = |error: jsonschema::ValidationError<'_>| {
-            let message: String = error.to_string().chars().take(300).collect();
-            match error.instance_path().as_str() {
-                "" => message,
-                path => format!("{path}: {message}"),
-            }
-        };
-        validator.iter_errors(value).map(said).collect()
+        let ready = Arc::clone(ready);
+        drop(schemas);
+        let errors = ready.errors(value).into_iter();
+        errors
+            .map(|error| error.trim_start_matches(": ").to_owned())
+            .collect()
     }
 }
 
