@@ -316,11 +316,19 @@ impl<'a> Series<'a> {
             is_empty &= loaded.profile.is_empty();
             let interval = loaded.interval();
             let view = view(&loaded, what, &mut names);
+            // Births make many records of one stack, so only a new stack is allocated.
+            let mut stack: Vec<NameId> = Vec::new();
             for number in view.stacks() {
                 let share = Share::of(view.values(number), interval);
                 whole.add(share);
-                let stack = view.leaf_first(number).collect();
-                shares.entry(stack).or_default().add(share);
+                stack.clear();
+                stack.extend(view.leaf_first(number));
+                match shares.get_mut(stack.as_slice()) {
+                    Some(known) => known.add(share),
+                    None => {
+                        shares.insert(stack.as_slice().into(), share);
+                    }
+                }
             }
             total.set(dump, interval, whole);
             for (stack, share) in shares {
