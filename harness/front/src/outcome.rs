@@ -92,10 +92,6 @@ pub(crate) fn report(
     let larger = more_than_needed(verdict, &findings, &run.baseline);
     let settings = route.terms.settings;
     let late = overtime(verdict, &climb, settings);
-    let threshold = Threshold {
-        coarsened: threshold.coarsened && !climb.profile.rungs.is_empty(),
-        ..threshold
-    };
     let mut report = Report {
         verdict,
         measured: measured(&climb.greeting, route.terms.plan, &route.place.profile),
@@ -105,6 +101,10 @@ pub(crate) fn report(
             after: last.iterations,
         }),
         end: climb.end,
+        threshold: Threshold {
+            coarsened: threshold.coarsened && !climb.profile.rungs.is_empty(),
+            ..threshold
+        },
         visible: visible.filter(|_| is_trusted(verdict)),
         rarest: rarest.filter(|_| is_trusted(verdict)),
         checks,
@@ -129,7 +129,6 @@ pub(crate) fn report(
         findings,
         growth: StackGrowth::of(&observed, before),
         rungs: std::mem::take(&mut climb.profile.rungs),
-        threshold,
         ..Report::unmeasured(run, scenario, None)
     };
     let (enough, why) = enough(&report, &climb, &route.terms, short_by, corrected.enough);
