@@ -1,3 +1,5 @@
+//! What is wrong with a file that is no report: where, what was expected, and what was found.
+
 use std::fmt;
 
 /// Why a report cannot be read.
