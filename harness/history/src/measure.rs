@@ -125,6 +125,9 @@ pub(crate) fn settled<T>(done: anyhow::Result<T>) -> anyhow::Result<Result<T, Un
     }
 }
 
+/// The first line of this file (<https://bford.info/cachedir/>).
+const CACHEDIR_TAG: &str = "Signature: 8a477f597d28d172789f06886806bc55\n";
+
 /// How revisions are built and run.
 #[derive(Debug)]
 pub(crate) struct Tools {
@@ -347,10 +350,18 @@ impl Tools {
         Ok(built)
     }
 
+    /// The folder of the executables that are kept, and of their reports.
+    fn kept_dir(&self) -> PathBuf {
+        self.target_dir.join("bisect")
+    }
+
     /// Keeps an executable, because the build of the next revision overwrites it. Returns where.
     fn keep(&self, built: &Path, name: &str) -> anyhow::Result<PathBuf> {
-        let kept = self.target_dir.join("bisect").join(name);
+        let kept = self.kept_dir().join(name);
         fs::create_dir_all(&kept).context("a folder for the test")?;
+        // A test that is not where cargo builds it reports into the nearest folder with this file.
+        fs::write(self.kept_dir().join("CACHEDIR.TAG"), CACHEDIR_TAG)
+            .context("a folder for the test")?;
         let executable = kept.join(built.file_name().unwrap_or_default());
         let _ = fs::remove_file(&executable);
         fs::hard_link(built, &executable)
@@ -408,7 +419,6 @@ impl Tools {
         };
         let mut program = one.program.clone();
         program.path = self.keep(&program.path, name)?;
-        program.target_dir = Some(self.target_dir.clone());
         self.progress.tick();
         let scenarios = plimsoll_front::scenarios(&program);
         let scenarios = scenarios.map_err(|why| {
@@ -457,7 +467,7 @@ impl Tools {
                     .arg("--manifest-path")
                     .arg(built.manifest_dir.join("Cargo.toml"))
                     .arg("--target-dir")
-                    .arg(&self.target_dir)
+                    .arg(self.kept_dir())
                     .envs(bench.variables.iter().map(|(name, value)| (name, value)))
                     .current_dir(&bench.folder);
                 command
@@ -500,7 +510,8 @@ impl Tools {
         // The exit status is ignored: it is 101 for a failed test, for a panic of the harness,
         // and for a settings file that the harness refuses. The harness has a timeout of its
         // own, and says more when it is reached.
-        self.reported(&mut test, subject, &format!("{name}.test"))
+        let target_dir = self.kept_dir();
+        self.reported(&mut test, &target_dir, subject, &format!("{name}.test"))
     }
 
     /// Runs the command that builds a server and watches it, in a folder of the revision.
@@ -517,17 +528,20 @@ impl Tools {
             .args(["-c", &watch.command])
             .env("PLIMSOLL_BASELINES", "optional")
             .stdin(Stdio::null());
-        self.reported(&mut command, subject, &format!("{name}.watch"))
+        let target_dir = self.target_dir.clone();
+        self.reported(&mut command, &target_dir, subject, &format!("{name}.watch"))
     }
 
-    /// Runs a command that leaves a report, and reads it. `log` is the name of its logs.
+    /// Runs a command that leaves a report in a target directory, and reads it. `log` is the name
+    /// of its logs.
     fn reported(
         &mut self,
         command: &mut Command,
+        target_dir: &Path,
         subject: &Subject,
         log: &str,
     ) -> anyhow::Result<Report> {
-        let reports = layout::reports_dir(&self.target_dir);
+        let reports = layout::reports_dir(target_dir);
         let (package, target) = (&subject.package, &subject.target);
         let dir = layout::scenario_dir(&reports, package, target, &subject.scenario);
         let report = dir.join(layout::REPORT);

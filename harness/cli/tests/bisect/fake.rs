@@ -429,7 +429,7 @@ const LEAKS: &str = r#"if [ "$1" = --list ]; then
     [ "$state" = no-scenario ] || echo "churn: test"
     exit 0
 fi
-dir=$target/plimsoll/demo/leaks/churn
+dir=$target/bisect/plimsoll/demo/leaks/churn
 [ -d "$dir" ] || mkdir -p "$dir"
 template=$state
 if [ "$state" = late ]; then

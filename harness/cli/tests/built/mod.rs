@@ -9,7 +9,8 @@ use std::process::Command;
 /// until the lock is dropped.
 pub(crate) fn shared() -> (PathBuf, File) {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bisect-proof");
-    fs::create_dir_all(&dir).unwrap();
+    // Where a target directory exists already, as a mounted one does, cargo does not mark it.
+    fs::create_dir_all(dir.join("target")).unwrap();
     let lock = File::create(dir.join("lock")).unwrap();
     lock.lock().unwrap();
     (dir, lock)
