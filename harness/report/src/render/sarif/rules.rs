@@ -227,17 +227,3 @@ impl Rule {
         })
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use super::*;
-
-    #[test]
-    fn rules_are_distinct_and_have_few_tags() {
-        let ids = Rule::ALL.map(|rule| rule.words().id);
-        assert_eq!(BTreeSet::from(ids).len(), Rule::ALL.len());
-        assert!(Rule::ALL.iter().all(|rule| rule.words().tags.len() <= 20));
-    }
-}

@@ -4,13 +4,28 @@ use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::{Finding, Report, StackGrowth};
 use plimsoll_core::{FoldedStack, Rate, Tally};
 
-use crate::joined::{Joined, Scenario};
+use crate::joined::{Joined, Scenario, Source};
 
 #[path = "../../../../core/tests/report/sample.rs"]
-pub mod sample;
+#[allow(dead_code, reason = "other tests use more of it")]
+mod sample;
 
 pub(super) fn joined(reports: Vec<Report>) -> Joined {
     Joined::of_run("r1", reports.into_iter().map(Scenario::from))
+}
+
+/// The change that CI measured.
+pub fn source() -> Source {
+    Source {
+        repository: "owner/name".to_owned(),
+        event: "pull_request".to_owned(),
+        run: u64::MAX,
+        attempt: 2,
+        pull_request: Some(7),
+        head: "2bc8970".to_owned(),
+        base: None,
+        prefix: "sub/work".to_owned(),
+    }
 }
 
 pub fn report(scenario: &str, verdict: Verdict) -> Report {
@@ -29,7 +44,7 @@ const ITERATIONS: [u64; 5] = [512, 1_024, 2_048, 4_096, 8_192];
 
 /// Returns the growth of a stack, in bytes per iteration. The stack is written root first,
 /// with a space between two names.
-pub(super) fn growth(stack: &str, bytes: f64) -> StackGrowth {
+pub fn growth(stack: &str, bytes: f64) -> StackGrowth {
     StackGrowth {
         stack: FoldedStack(stack.split(' ').map(str::to_owned).collect()),
         before: Tally::default(),
@@ -42,7 +57,7 @@ pub(super) fn growth(stack: &str, bytes: f64) -> StackGrowth {
     }
 }
 
-pub(super) fn finding(stack: &str, bytes: f64) -> Finding {
+pub fn finding(stack: &str, bytes: f64) -> Finding {
     let rate = Rate {
         objects: 1.0,
         bytes,
