@@ -1,8 +1,7 @@
-//! What programs read, as the real binary writes it: the joined report, SARIF
-//! and JUnit XML.
+//! What programs and GitHub read: SARIF, JUnit XML and markdown. No output has hidden characters.
 
-mod joined;
 mod junit;
+mod markdown;
 #[path = "../project/mod.rs"]
 mod project;
 mod sarif;
@@ -12,9 +11,10 @@ mod schema;
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::{CheckOutcome, Report, Standing, Subject};
 use plimsoll_core::{FoldedStack, Frame, Rate, Resource};
+use plimsoll_report::joined::{Joined, Scenario, merge};
 use plimsoll_text::escape::is_hidden;
 
-use project::{Project, RATE, check, failure, finding, report};
+use project::{Project, RATE, check, failure, finding, report, site, stack, unused, within};
 
 /// Function, file and line, leaf first.
 fn frames(frames: &[(&str, &str, u32)]) -> Vec<Frame> {
@@ -28,12 +28,16 @@ fn frames(frames: &[(&str, &str, u32)]) -> Vec<Frame> {
 
 const PUT: (&str, &str, u32) = ("lru::LruCache::put", "lru-0.18.1/src/lib.rs", 212);
 
-/// A scenario for each verdict and each kind of finding.
-fn one_of_each() -> Vec<Report> {
+fn joined(report: Report) -> Joined {
+    Joined::of_run(&report.run.id.clone(), [report.into()])
+}
+
+/// A scenario for each verdict, with each kind of finding, and one without a result.
+fn one_of_each() -> Joined {
     let mut growth = report("r1", "growth", Verdict::Regressed);
-    let mut stack = finding("main fill lru::LruCache::put", RATE);
+    let mut new = finding("main fill lru::LruCache::put", RATE);
     let fill = ("fill", "scenarios/src/lru churn.rs", 14);
-    stack.frames = frames(&[PUT, fill, ("main", "scenarios/src/main.rs", 3)]);
+    new.frames = frames(&[PUT, fill, ("main", "scenarios/src/main.rs", 3)]);
     let mut expired = finding("main agreed", RATE);
     (expired.standing, expired.allowed) = (Standing::Expired, RATE);
     expired.reason = Some("[until](https://x) the rewrite".to_owned());
@@ -41,28 +45,22 @@ fn one_of_each() -> Vec<Report> {
     unsure.verdict = Verdict::Inconclusive;
     let mut allowed = finding("main allowed", RATE);
     (allowed.verdict, allowed.standing) = (Verdict::Within, Standing::Allowed);
-    let mut site = finding("lru::LruCache::put", RATE);
-    site.subject = project::site("lru::LruCache::put", 1_024);
-    site.frames = frames(&[PUT]);
-    growth.findings = vec![stack, site, expired, unsure, allowed];
+    let mut several = finding("lru::LruCache::put", RATE);
+    several.subject = site("lru::LruCache::put", 1_024);
+    several.frames = frames(&[PUT]);
+    growth.findings = vec![new, several, expired, unsure, allowed];
 
     let mut resources = report("r1", "resources", Verdict::Regressed);
-    for subject in [
-        Subject::Resource(Resource::Threads),
-        Subject::Resource(Resource::Descriptors),
-    ] {
+    for resource in [Resource::Threads, Resource::Descriptors] {
         let mut one = finding("main", Rate { bytes: 0.0, ..RATE });
-        one.subject = subject;
+        one.subject = Subject::Resource(resource);
         one.frames.clear();
         resources.findings.push(one);
     }
 
     let mut improved = report("r1", "improved", Verdict::Improved);
-    let mut stale = finding("main mended", Rate::default());
-    (stale.verdict, stale.standing) = (Verdict::Improved, Standing::Stale);
+    let mut stale = unused(Subject::Stack(stack("main mended")), Standing::Stale);
     stale.allowed = RATE;
-    stale.frames.clear();
-    stale.levels.clear();
     improved.findings.push(stale);
 
     let mut failed = report("r1", "failed", Verdict::Failed);
@@ -71,65 +69,41 @@ fn one_of_each() -> Vec<Report> {
 
     let mut broken = report("r1", "broken", Verdict::Broken);
     let why = "expected 64 objects, found 0\nhint: profile";
-    broken
-        .checks
-        .push(check("canary", CheckOutcome::Failed, why));
+    broken.checks = vec![check("canary", CheckOutcome::Failed, why)];
+    // What a broken measurement found is no growth.
+    broken.findings.push(finding("main fill", RATE));
 
-    let within = report("r1", "within", Verdict::Within);
     let inconclusive = report("r1", "inconclusive", Verdict::Inconclusive);
-    let healthy = [within, growth, resources, improved];
-    let mut all = [&healthy[..], &[inconclusive, failed, broken]].concat();
-    let names = all.iter().map(|one| one.scenario.clone());
-    let names: Vec<String> = names.chain(["lost".to_owned()]).collect();
-    for one in &mut all {
-        one.run.scenarios.clone_from(&names);
-    }
-    all
+    let healthy = [within("r1", "within"), growth, resources, improved];
+    let others = [inconclusive, failed, broken];
+    let scenarios = healthy.into_iter().chain(others).map(Scenario::from);
+    let why = "it left no report in this run";
+    let lost = Scenario::without_result("demo", "leaks", "lost", why);
+    Joined::of_run("r1", scenarios.chain([lost]))
 }
 
-/// The only report of a run on that platform.
-fn measured_on(platform: &str, run: &str) -> Report {
-    let mut one = alone(report(run, "lru_churn", Verdict::Within));
-    one.measured.as_mut().unwrap().target = platform.to_owned();
-    one
-}
-
-/// As the only scenario of its run.
-fn alone(mut report: Report) -> Report {
-    report.run.scenarios = vec![report.scenario.clone()];
-    report
-}
-
-/// What is written of a project; twice the same, unless it is so long that it takes seconds.
-#[track_caller]
-fn written(project: &Project, format: &str, args: &[&str]) -> String {
-    let all = [&["report", "--format", format], args].concat();
-    let ran = project.plimsoll(&all);
-    assert_eq!((ran.status, ran.stderr.as_str()), (Some(0), ""));
-    if ran.stdout.len() < 100_000 {
-        assert_eq!(
-            ran.stdout,
-            project.plimsoll(&all).stdout,
-            "not the same again"
-        );
-    }
-    ran.stdout
+/// Two targets with a scenario each, measured on each of these platforms.
+fn measured_on(platforms: &[&str]) -> Joined {
+    let runs = platforms.iter().map(|platform| {
+        let mut one = within(&format!("on {platform}"), "lru_churn");
+        one.measured.as_mut().unwrap().target = (*platform).to_owned();
+        let mut slow = one.clone();
+        slow.run.target = "slow".to_owned();
+        let id = one.run.id.clone();
+        let joined = Joined::of_run(&id, [one, slow].map(Scenario::from));
+        (String::new(), joined)
+    });
+    merge(runs.collect()).joined
 }
 
 /// Names and messages that try to leave their place in a file.
 const HOSTILE: &str =
     "a\u{1b}[31m\u{202e}b\u{7}\u{fffe}<x y='z'>\"&amp;]]>`|\\[c](https://x)\u{200b}\r\n{0}ü";
 
-/// Everything that a report's author can write, hostile.
-fn hostile() -> Report {
-    with(HOSTILE)
-}
-
 /// Everything that a report's author can write.
 fn with(text: &str) -> Report {
     let mut report = report("r1", HOSTILE, Verdict::Regressed);
     report.run.scenarios = vec![HOSTILE.to_owned()];
-    report.run.package = "demo".to_owned();
     report.run.baseline = format!("../../{text}");
     report.run.files = text.to_owned();
     report.notes = vec![text.to_owned()];

@@ -13,6 +13,7 @@ use plimsoll_core::report::{
     Check, CheckOutcome, Failure, Finding, Report, StackGrowth, Standing, Subject, json,
 };
 use plimsoll_core::{FoldedStack, Rate, Tally, layout};
+use serde_json::Value;
 
 #[path = "../../../core/tests/report/sample.rs"]
 pub(crate) mod sample;
@@ -79,7 +80,7 @@ impl Ran {
     }
 
     /// What it printed, as JSON; `null` where it is none.
-    pub(crate) fn json(&self) -> serde_json::Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).unwrap_or_default()
     }
 
@@ -410,4 +411,39 @@ pub(crate) fn allow(frames: &str, rate: Rate) -> String {
     format!(
         "[[allow]]\nstack = [{frames}]\nobjects = {objects:?}\nbytes = {bytes:?}\nlaw = 'linear'\n"
     )
+}
+
+/// The places of strings that may be any text in a report's JSON: all but the words of the format.
+pub(crate) fn free_strings(report: &Report) -> Vec<String> {
+    let mut places = Vec::new();
+    let value = serde_json::from_str(&json::to_string(report)).unwrap();
+    strings(&value, String::new(), &mut places);
+    places.retain(|place| {
+        let poisoned = poisoned(report, std::slice::from_ref(place), "any text");
+        json::parse(poisoned.to_string().as_bytes()).is_ok()
+    });
+    assert!(places.len() >= 30, "{places:?}");
+    places
+}
+
+fn strings(value: &Value, place: String, places: &mut Vec<String>) {
+    match value {
+        Value::String(_) => places.push(place),
+        Value::Array(all) => (0..).zip(all).for_each(|(index, value): (usize, _)| {
+            strings(value, format!("{place}/{index}"), places);
+        }),
+        Value::Object(all) => all.iter().for_each(|(key, value)| {
+            strings(value, format!("{place}/{key}"), places);
+        }),
+        _ => {}
+    }
+}
+
+/// A report as JSON, with that text in each of those places.
+pub(crate) fn poisoned(report: &Report, places: &[String], with: &str) -> Value {
+    let mut value: Value = serde_json::from_str(&json::to_string(report)).unwrap();
+    for place in places {
+        *value.pointer_mut(place).unwrap() = with.into();
+    }
+    value
 }
