@@ -2,22 +2,20 @@
 //! zero byte behind each, and no socket is involved.
 
 use std::collections::VecDeque;
-use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// What hangs for that long, hangs. A page of 1,000 scenarios on a busy machine
-/// takes seconds.
+/// What hangs for that long, hangs: on a busy machine, a page takes seconds.
 const DEADLINE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Browser {
     child: Child,
-    to: File,
+    to: ChildStdin,
     from: Receiver<Value>,
     events: VecDeque<Value>,
     last: u64,
@@ -31,12 +29,10 @@ fn find() -> Option<PathBuf> {
         return Some(named.into());
     }
     let path = std::env::var_os("PATH")?;
-    let dirs: Vec<PathBuf> = std::env::split_paths(&path).collect();
     let mut names = ["chromium", "chromium-browser", "google-chrome"].into_iter();
     names.find_map(|name| {
-        dirs.iter()
-            .map(|dir| dir.join(name))
-            .find(|path| path.is_file())
+        let mut paths = std::env::split_paths(&path).map(|dir| dir.join(name));
+        paths.find(|path| path.is_file())
     })
 }
 
@@ -50,20 +46,11 @@ impl Browser {
             let _ = writeln!(std::io::stderr(), "SKIPPED: the page in a browser: {why}");
             return None;
         };
-        Some(Browser::start_with(&program))
-    }
-
-    fn start_with(program: &Path) -> Browser {
         let dir = tempfile::tempdir().unwrap();
-        let (to, from) = (dir.path().join("to"), dir.path().join("from"));
-        let made = Command::new("mkfifo").arg(&to).arg(&from).status();
-        assert!(made.unwrap().success(), "mkfifo");
-        // Open in both directions, a pipe's end waits for no other.
-        let open = |path: &Path| File::options().read(true).write(true).open(path).unwrap();
-        let (writer, reader) = (open(&to), open(&from));
         let profile = format!("--user-data-dir={}", dir.path().join("profile").display());
-        let child = Command::new("sh")
-            .args(["-c", "exec \"$0\" \"$@\" 3<\"$TO\" 4>\"$FROM\""])
+        let mut child = Command::new("sh")
+            // It reads messages from 3, and writes them to 4.
+            .args(["-c", "exec \"$0\" \"$@\" 3<&0 4>&1 </dev/null >/dev/null"])
             .arg(program)
             // Without the sandbox: of a container's root, it wants what that has
             // not. All it ever opens is our own page.
@@ -71,51 +58,42 @@ impl Browser {
             .args(["--disable-dev-shm-usage", "--no-first-run"])
             .args(["--disable-background-networking", "--disable-extensions"])
             .args(["--remote-debugging-pipe", &profile, "about:blank"])
-            .env("TO", &to)
-            .env("FROM", &from)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let (sender, receiver) = channel();
+        let to = child.stdin.take().unwrap();
+        let messages = BufReader::new(child.stdout.take().unwrap()).split(0);
+        let (sender, from) = channel();
         std::thread::spawn(move || {
-            let mut reader = BufReader::new(reader);
-            loop {
-                let mut message = Vec::new();
-                // It never ends by itself, because this end is open for writing
-                // too; the process does not wait for its threads.
-                let read = reader.read_until(0, &mut message).unwrap_or(0);
-                let message = serde_json::from_slice(message.strip_suffix(b"\0").unwrap_or(b""));
-                if read == 0 || message.map_or(true, |message| sender.send(message).is_err()) {
+            for message in messages.map_while(Result::ok) {
+                let message = serde_json::from_slice(&message);
+                if message.map_or(true, |message| sender.send(message).is_err()) {
                     return;
                 }
             }
         });
         let mut browser = Browser {
             child,
-            to: writer,
-            from: receiver,
+            to,
+            from,
             events: VecDeque::new(),
             last: 0,
             session: String::new(),
             _dir: dir,
         };
         browser.open_tab();
-        browser
+        Some(browser)
     }
 
     /// A page that nothing has been set of, to be watched.
-    pub(crate) fn open_tab(&mut self) {
-        self.session.clear();
+    fn open_tab(&mut self) {
         let target = self.call("Target.createTarget", json!({ "url": "about:blank" }));
         let target = target["targetId"].clone();
         let attach = json!({ "targetId": target, "flatten": true });
         let attached = self.call("Target.attachToTarget", attach);
-        attached["sessionId"]
-            .as_str()
-            .unwrap()
-            .clone_into(&mut self.session);
+        self.session = attached["sessionId"].as_str().unwrap().to_owned();
         for domain in ["Page", "Runtime", "Log", "Network"] {
             self.call(&format!("{domain}.enable"), json!({}));
         }
@@ -147,14 +125,10 @@ impl Browser {
     #[track_caller]
     fn next(&mut self, until: Instant, waiting_for: &str) -> Value {
         let left = until.saturating_duration_since(Instant::now());
-        match self.from.recv_timeout(left) {
-            Ok(message) => message,
-            Err(RecvTimeoutError::Timeout) => {
-                let state = self.child.try_wait();
-                panic!("waited {DEADLINE:?} for {waiting_for}; the browser: {state:?}")
-            }
-            Err(RecvTimeoutError::Disconnected) => panic!("the browser's pipe was closed"),
-        }
+        self.from.recv_timeout(left).unwrap_or_else(|error| {
+            let state = self.child.try_wait();
+            panic!("waited at most {DEADLINE:?} for {waiting_for}: {error}; the browser: {state:?}")
+        })
     }
 
     /// Goes there and waits until it has loaded. A change of the fragment alone
@@ -206,66 +180,36 @@ impl Browser {
 
     #[track_caller]
     pub(crate) fn click(&mut self, selector: &str) {
-        self.eval(&format!(
-            "document.querySelector({}).click()",
-            json!(selector)
-        ));
+        let selector = json!(selector);
+        self.eval(&format!("document.querySelector({selector}).click()"));
     }
 
     /// Presses and releases a key, by its name in the DOM.
     pub(crate) fn press(&mut self, key: &str) {
-        let codes = [("Tab", 9), ("Enter", 13), ("Escape", 27), ("/", 191)];
-        let arrows = [("ArrowLeft", 37), ("ArrowRight", 39), ("ArrowDown", 40)];
-        let code = codes
-            .into_iter()
-            .chain(arrows)
-            .find(|(name, _)| *name == key);
-        let code = code.expect(key).1;
-        let mut down = json!({ "type": "keyDown", "key": key, "windowsVirtualKeyCode": code });
-        if key == "Enter" {
-            down["text"] = json!("\r");
-        } else if key == "/" {
-            down["text"] = json!(key);
+        const KEYS: [(&str, u32, &str); 7] = [
+            ("Tab", 9, ""),
+            ("Enter", 13, "\r"),
+            ("Escape", 27, ""),
+            ("ArrowLeft", 37, ""),
+            ("ArrowRight", 39, ""),
+            ("ArrowDown", 40, ""),
+            ("/", 191, "/"),
+        ];
+        let (_, code, text) = KEYS.into_iter().find(|(name, ..)| *name == key).expect(key);
+        for kind in ["keyDown", "keyUp"] {
+            let event = json!({
+                "type": kind, "key": key, "windowsVirtualKeyCode": code, "text": text,
+            });
+            self.call("Input.dispatchKeyEvent", event);
         }
-        self.call("Input.dispatchKeyEvent", down);
-        let up = json!({ "type": "keyUp", "key": key, "windowsVirtualKeyCode": code });
-        self.call("Input.dispatchKeyEvent", up);
     }
 
     pub(crate) fn type_text(&mut self, text: &str) {
         self.call("Input.insertText", json!({ "text": text }));
     }
 
-    /// Every request since [`Browser::go`], by address.
-    pub(crate) fn requests(&mut self) -> Vec<String> {
-        let all = self.seen(&["Network.requestWillBeSent"]);
-        let url = |event: &Value| event["params"]["request"]["url"].to_string();
-        all.iter().map(url).collect()
-    }
-
-    /// Why requests were not made, of each that was not.
-    pub(crate) fn refused(&mut self) -> Vec<String> {
-        let all = self.seen(&["Network.loadingFailed"]);
-        let why = all
-            .iter()
-            .map(|event| event["params"]["blockedReason"].as_str());
-        why.map(|why| why.unwrap_or("not blocked").to_owned())
-            .collect()
-    }
-
-    /// What the console would show since [`Browser::go`]: errors, warnings, what
-    /// the policy refused.
-    pub(crate) fn complaints(&mut self) -> Vec<Value> {
-        self.seen(&[
-            "Runtime.exceptionThrown",
-            "Runtime.consoleAPICalled",
-            "Log.entryAdded",
-            "Page.javascriptDialogOpening",
-        ])
-    }
-
     /// The events of these kinds since [`Browser::go`].
-    fn seen(&mut self, methods: &[&str]) -> Vec<Value> {
+    pub(crate) fn seen(&mut self, methods: &[&str]) -> Vec<Value> {
         // What was under way has arrived by the time that an answer does.
         self.eval("0");
         let is_one = |event: &&Value| methods.iter().any(|method| event["method"] == *method);
