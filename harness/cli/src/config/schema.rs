@@ -60,19 +60,3 @@ fn property(key: &Key) -> Value {
     property["description"] = format!("{}; default: {fallback}", key.doc).into();
     property
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_file_is_what_is_written() {
-        let file = include_str!("../../../core/schema/plimsoll-toml-v1.schema.json");
-        assert!(
-            schema() == file,
-            "hint: plimsoll config schema > \
-             harness/core/schema/plimsoll-toml-v1.schema.json\n{}",
-            schema()
-        );
-    }
-}

@@ -104,10 +104,6 @@ impl Ran {
         }
         self
     }
-
-    pub(crate) fn last_line(&self) -> &str {
-        self.stdout.lines().last().unwrap_or_default()
-    }
 }
 
 impl Project {
