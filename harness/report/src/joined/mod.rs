@@ -260,6 +260,7 @@ fn platform(report: &Report) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::render::fixtures;
 
     fn part(run: &str, platform: Option<&str>, scenarios: &[&str]) -> Joined {
         let scenario = |name: &&str| Scenario {
@@ -302,5 +303,20 @@ mod tests {
         let mut reversed = parts();
         reversed.reverse();
         assert_eq!(merge(reversed).joined, merged);
+    }
+    #[test]
+    fn of_two_reports_with_one_verdict_the_order_decides_nothing() {
+        let one = fixtures::report("a", Verdict::Within);
+        let mut other = one.clone();
+        other.notes.push("another".to_owned());
+        let merged = |reports: [&Report; 2]| {
+            let part = |report: &Report| Joined::of_run("r1", [report.clone().into()]);
+            merge(reports.map(|one| (String::new(), part(one))).to_vec())
+        };
+        let both = merged([&one, &other]);
+        assert_eq!(both.results[0].len(), 2);
+        assert_eq!(merged([&other, &one]).joined, both.joined);
+        // The same report twice is one result.
+        assert_eq!(merged([&one, &one]).results[0].len(), 1);
     }
 }
