@@ -74,306 +74,46 @@ fn of(lines: &str, packages: &Packages) -> Option<Blame> {
 
 /// Returns the parts of a place that are there, with the words before them.
 fn said(blame: &Blame) -> String {
-    let at = blame.at.as_ref().map(|at| at.function.clone());
-    let mut said = at.unwrap_or_else(|| "-".to_owned());
-    let mut add = |before: &str, name: Option<&str>| {
-        if let Some(name) = name {
-            said += before;
-            said += name;
-        }
-    };
-    add(
-        " called by ",
-        blame.by.as_ref().map(|frame| &*frame.function),
-    );
-    add(" in ", blame.called.as_ref().map(|frame| &*frame.function));
-    add(
-        " from ",
-        blame.caller.as_ref().map(|frame| &*frame.function),
-    );
+    let name = |frame: &Option<Frame>| frame.as_ref().map(|frame| frame.function.clone());
     let origin = match &blame.origin {
         Some(Origin::Workload(name)) => Some(format!("workload of {name}")),
         Some(Origin::Setup(name)) => Some(format!("setup of {name}")),
         Some(Origin::Thread) | None => None,
     };
-    add(" from ", origin.as_deref());
-    add(", thread of ", blame.thread_of.as_deref());
-    add(" by ", blame.needed_by.as_deref());
-    said
+    let parts = [
+        ("", name(&blame.at).or(Some("-".to_owned()))),
+        (" called by ", name(&blame.by)),
+        (" in ", name(&blame.called)),
+        (" from ", name(&blame.caller)),
+        (" from ", origin),
+        (", thread of ", blame.thread_of.clone()),
+        (" by ", blame.needed_by.clone()),
+    ];
+    let parts = parts
+        .into_iter()
+        .filter_map(|(before, name)| Some(before.to_owned() + &name?));
+    parts.collect()
 }
 
+/// Those of `stacks.txt` are the leaks of the zoo, and of others in current releases, without the
+/// frames beyond the reader's own nearest to the allocation.
 #[test]
 fn places() {
-    let packages = packages(LOCK).with_own("leaks");
-    for (lines, expected) in [
-        // The reader's own code allocates.
-        (
-            "jobs::queue::push @ src/queue.rs:7\n jobs::main @ src/main.rs:3",
-            "jobs::queue::push",
-        ),
-        // A dependency runs a function of the reader, and keeps what it returns.
-        (
-            "jobs::read @ src/config.rs:9
-             jobs::config::{{closure}} @ src/config.rs:7
-             want::Once::call_once::{{closure}} @ want-0.3.1/src/lib.rs:4
-             want::Once::call_once @ want-0.3.1/src/lib.rs:3
-             jobs::config @ src/config.rs:6",
-            "jobs::read in want::Once::call_once",
-        ),
-        // But not if it only waits for a future.
-        (
-            "jobs::config::{{closure}} @ src/config.rs:7
-             <want::All as core::future::future::Future>::poll @ want-0.3.1/src/lib.rs:4
-             jobs::config @ src/config.rs:6",
-            "jobs::config::{{closure}}",
-        ),
-        // Under a runtime's cells.
-        (
-            "tokio::runtime::task::core::Cell::new @ tokio-1.54.1/src/runtime/task/core.rs:1
-             tokio::runtime::blocking::pool::Spawner::spawn_blocking_inner @ tokio-1.54.1/src/runtime/blocking/pool.rs:1
-             tokio::task::blocking::spawn_blocking @ tokio-1.54.1/src/task/blocking.rs:1
-             jobs::start @ src/jobs.rs:41
-             tokio::runtime::park::CachedParkThread::block_on @ tokio-1.54.1/src/runtime/park.rs:1
-             jobs::main @ src/main.rs:3",
-            "tokio::task::blocking::spawn_blocking from jobs::start",
-        ),
-        // An unoptimised build has a frame for each function of the runtime.
-        (
-            "tokio::runtime::scheduler::Handle::spawn @ tokio-1.54.1/src/runtime/scheduler/mod.rs:1
-             tokio::task::spawn::spawn_inner::{{closure}} @ tokio-1.54.1/src/task/spawn.rs:2
-             tokio::runtime::context::current::with_current @ tokio-1.54.1/src/runtime/context/current.rs:1
-             tokio::task::spawn::spawn_inner @ tokio-1.54.1/src/task/spawn.rs:2
-             tokio::task::spawn::spawn @ tokio-1.54.1/src/task/spawn.rs:1
-             jobs::start @ src/jobs.rs:41",
-            "tokio::task::spawn::spawn from jobs::start",
-        ),
-        // A task is the dependency's that spawned it.
-        (
-            "tokio::runtime::task::core::Cell::new @ tokio-1.54.1/src/runtime/task/core.rs:1
-             tokio::task::spawn::spawn @ tokio-1.54.1/src/task/spawn.rs:1
-             want::new @ want-0.3.1/src/lib.rs:1
-             hyper_util::client::pool::run @ hyper-util-0.1.21/src/client/pool.rs:1
-             jobs::main @ src/main.rs:3",
-            "want::new in hyper_util::client::pool::run from jobs::main",
-        ),
-        // Three functions matter, and what is between them does not.
-        (
-            "minijinja::vm::closure_object::Closure::new @ minijinja/src/vm/closure_object.rs:1
-             minijinja::vm::Vm::eval @ minijinja/src/vm/mod.rs:1
-             minijinja::template::Template::render @ minijinja/src/template.rs:1
-             jobs::page @ src/page.rs:12",
-            "minijinja::vm::closure_object::Closure::new in minijinja::template::Template::render \
-             from jobs::page",
-        ),
-        // C has neither files nor crates.
-        (
-            "sqlite3MemMalloc
-             mallocWithAlarm
-             sqlite3Malloc
-             sqlite3VdbeMakeReady
-             sqlite3_prepare_v3
-             rusqlite::Connection::prepare @ rusqlite-0.32.1/src/lib.rs:1
-             jobs::find @ src/db.rs:9",
-            "sqlite3_prepare_v3 in rusqlite::Connection::prepare from jobs::find",
-        ),
-        // The frames of `std` are cut, and the unwinder has called them.
-        (
-            "_Unwind_Backtrace
-             want::capture_backtrace @ want-0.3.1/src/backtrace.rs:22
-             want::Taker::poll @ want-0.3.1/src/lib.rs:1
-             jobs::main @ src/main.rs:3",
-            "want::capture_backtrace in want::Taker::poll from jobs::main",
-        ),
-        // What C returned has to be freed by whoever called it.
-        (
-            "WebPMemoryWrite
-             WebPPictureAlloc
-             webp::shared::new_picture @ webp-0.3.0/src/shared.rs:1
-             webp::encoder::Encoder::encode @ webp-0.3.0/src/encoder.rs:1
-             jobs::thumbnail @ src/images.rs:9",
-            "WebPPictureAlloc called by webp::shared::new_picture in \
-             webp::encoder::Encoder::encode from jobs::thumbnail",
-        ),
-        // An engine below the crate that is used.
-        (
-            "regex_automata::meta::strategy::new @ regex-automata-0.4.9/src/meta/strategy.rs:1
-             regex::regex::string::Regex::new @ regex-1.11.0/src/regex/string.rs:1
-             jobs::matches @ src/lib.rs:5",
-            "regex::regex::string::Regex::new from jobs::matches",
-        ),
-        // What the reader called is the dependency, and not the loop that runs it.
-        (
-            "want::new @ want-0.3.1/src/lib.rs:1
-             hyper_util::client::pool::run @ hyper-util-0.1.21/src/client/pool.rs:1
-             tokio::runtime::park::block_on @ tokio-1.54.1/src/runtime/park.rs:1
-             jobs::main @ src/main.rs:3",
-            "want::new in hyper_util::client::pool::run from jobs::main",
-        ),
-        (
-            "want::new @ want-0.3.1/src/lib.rs:1
-             <hyper_util::client::Request as core::future::future::Future>::poll @ hyper-util-0.1.21/src/client.rs:1
-             tokio::task::coop::budget @ tokio-1.54.1/src/task/coop/mod.rs:133
-             tokio::runtime::scheduler::current_thread::CoreGuard::block_on @ tokio-1.54.1/src/runtime/scheduler/current_thread/mod.rs:819
-             tokio::runtime::runtime::Runtime::block_on_inner @ tokio-1.54.1/src/runtime/runtime.rs:379
-             tokio::runtime::runtime::Runtime::block_on @ tokio-1.54.1/src/runtime/runtime.rs:348
-             jobs::main @ src/main.rs:3",
-            "want::new in <hyper_util::client::Request as core::future::future::Future>::poll \
-             from jobs::main",
-        ),
-        // A channel, below the function that makes it.
-        (
-            "tokio::sync::mpsc::list::channel_from_index @ tokio-1.54.1/src/sync/mpsc/list.rs:1
-             tokio::sync::mpsc::chan::channel @ tokio-1.54.1/src/sync/mpsc/chan.rs:1
-             tokio::sync::mpsc::unbounded::unbounded_channel @ tokio-1.54.1/src/sync/mpsc/unbounded.rs:1
-             jobs::main @ src/main.rs:3",
-            "tokio::sync::mpsc::unbounded::unbounded_channel from jobs::main",
-        ),
-        // A macro of a dependency makes closures of the reader's crate.
-        (
-            "want::new @ want-0.3.1/src/lib.rs:1
-             jobs::turn::{{closure}}::{{closure}} @ tokio-1.54.1/src/macros/select.rs:710
-             jobs::turn @ src/main.rs:3",
-            "want::new from jobs::turn",
-        ),
-        // A closure, of which only the file is known, is in the function whose call begins
-        // before it.
-        (
-            "jobs::db::{{closure}} @ src/db.rs:9
-             jobs::db::each @ src/db.rs:40
-             jobs::db::find @ src/db.rs:8
-             jobs::db::main @ src/db.rs:3",
-            "jobs::db::find::{{closure}}",
-        ),
-        (
-            "<minijinja::Value as core::clone::Clone>::clone @ minijinja/src/value.rs:1
-             minijinja::vm::{{closure}} @ minijinja/src/vm.rs:9
-             <minijinja::vm::Vm as core::ops::drop::Drop>::drop @ minijinja/src/vm.rs:20
-             jobs::page @ src/page.rs:12",
-            "<minijinja::Value as core::clone::Clone>::clone \
-             in <minijinja::vm::Vm as core::ops::drop::Drop>::drop from jobs::page",
-        ),
-        // Nothing else is left.
-        (
-            "regex_automata::meta::strategy::new @ regex-automata-0.4.9/src/meta/strategy.rs:1
-             regex_automata::meta::regex::Regex::new @ regex-automata-0.4.9/src/meta/regex.rs:1
-             jobs::matches @ src/lib.rs:5",
-            "regex_automata::meta::regex::Regex::new from jobs::matches",
-        ),
-        // A thread without the reader's code.
-        (
-            "want::new @ want-0.3.1/src/lib.rs:1
-             hyper_util::client::pool::run @ hyper-util-0.1.21/src/client/pool.rs:1
-             ^ thread",
-            "want::new, thread of hyper_util",
-        ),
-        (
-            "want::new @ want-0.3.1/src/lib.rs:1
-             ^ thread",
-            "want::new, thread of want by hyper_util",
-        ),
-        // Nothing says that it is a thread.
-        (
-            "want::new @ want-0.3.1/src/lib.rs:1
-             hyper_util::client::pool::run @ hyper-util-0.1.21/src/client/pool.rs:1",
-            "want::new",
-        ),
-        // The workload's closure is inlined into the harness, without debug information.
-        (
-            "want::new
-             hyper_util::client::pool::run
-             ^ iteration",
-            "want::new in hyper_util::client::pool::run from workload of pages",
-        ),
-        (
-            "want::new
-             ^ setup",
-            "want::new from setup of pages",
-        ),
-        ("plimsoll_subject::workload_iteration\n ^ iteration", "- from workload of pages"),
-        ("plimsoll_subject::workload_setup\n ^ setup", "- from setup of pages"),
-        ("plimsoll_subject::ladder::serve", "-"),
-        // What a thread runs is inlined into the standard library.
-        ("alloc::sync::Arc::new\n ^ thread", "alloc::sync::Arc::new"),
-        ("alloc::sync::Arc::new\n ^ thread without lines", "-"),
-        ("want::new\n ^ thread", "want::new, thread of want by hyper_util"),
-        // Or it is the reader's, and inlined into what it calls.
-        ("want::new\n ^ thread without lines", "want::new"),
-        // A program that was stripped of its symbols.
-        ("leaks-0123456789abcdef", "-"),
-        ("xmlNewNode\n leaks-0123456789abcdef", "xmlNewNode"),
-        // What the workload calls may have a loop that runs the rest of the workload.
-        (
-            "tokio::sync::mpsc::bounded::channel
-             tokio::runtime::park::CachedParkThread::block_on
-             tokio::runtime::runtime::Runtime::block_on
-             ^ iteration",
-            "tokio::sync::mpsc::bounded::channel in tokio::runtime::runtime::Runtime::block_on \
-             from workload of pages",
-        ),
-        (
-            "tokio::runtime::park::CachedParkThread::block_on
-             tokio::runtime::runtime::Runtime::block_on
-             ^ iteration",
-            "tokio::runtime::runtime::Runtime::block_on from workload of pages",
-        ),
-        // The standard library's own map, and one that a dependency uses.
-        ("hashbrown::map::HashMap::insert\n ^ iteration", "- from workload of pages"),
-        (
-            "hashbrown::map::HashMap::insert\n want::Pool::put\n ^ iteration",
-            "want::Pool::put from workload of pages",
-        ),
-        // With debug information, a stack that the reader's own code is not on.
-        (
-            "hashbrown::raw::RawTable::resize @ hashbrown-0.17.1/src/raw.rs:1
-             hyper_util::client::pool::run @ hyper-util-0.1.21/src/client/pool.rs:1
-             ^ iteration",
-            "hyper_util::client::pool::run from workload of pages",
-        ),
-        // The thread of a runtime runs tasks of others.
-        (
-            "tokio::task::spawn::spawn @ tokio-1.54.1/src/task/spawn.rs:1
-             hyper_util::client::pool::run @ hyper-util-0.1.21/src/client/pool.rs:1
-             tokio::loom::std::unsafe_cell::UnsafeCell::with_mut @ tokio-1.54.1/src/loom/std/unsafe_cell.rs:1
-             tokio::runtime::task::core::Core::poll @ tokio-1.54.1/src/runtime/task/core.rs:1
-             tokio::task::coop::budget @ tokio-1.54.1/src/task/coop/mod.rs:1
-             tokio::runtime::scheduler::multi_thread::worker::run @ tokio-1.54.1/src/runtime/scheduler/multi_thread/worker.rs:1
-             <tokio::runtime::blocking::task::BlockingTask as core::future::future::Future>::poll @ tokio-1.54.1/src/runtime/blocking/task.rs:1
-             tokio::runtime::blocking::pool::Inner::run @ tokio-1.54.1/src/runtime/blocking/pool.rs:1
-             ^ thread",
-            "hyper_util::client::pool::run, thread of hyper_util",
-        ),
-        (
-            "tokio::runtime::blocking::pool::Inner::run @ tokio-1.54.1/src/runtime/blocking/pool.rs:1
-             ^ thread",
-            "tokio::runtime::blocking::pool::Inner::run, thread of tokio",
-        ),
-        // A test target, and a library that is not named like its package.
-        (
-            "leaks::pages::{{closure}} @ tests/leaks.rs:9",
-            "leaks::pages::{{closure}}",
-        ),
-        // Without debug information.
-        (
-            "tokio::task::spawn::spawn\n jobs::start",
-            "tokio::task::spawn::spawn from jobs::start",
-        ),
-        (
-            "tokio::task::spawn::spawn\n leaks::spawn::{{closure}}",
-            "tokio::task::spawn::spawn from leaks::spawn::{{closure}}",
-        ),
-        // It may be the reader's, whose thread it is then.
-        ("want::new\n other::run", "want::new"),
-        // A program in C.
-        (
-            "g_malloc0\n g_hash_table_new\n main",
-            "g_hash_table_new",
-        ),
-        ("libcrypto.so.3", "libcrypto.so.3"),
-    ] {
-        let blame = of(lines, &packages).unwrap();
-        assert_eq!(said(&blame), expected, "{lines}");
+    let (known, none) = (&packages(LOCK).with_own("leaks"), &Packages::default());
+    let written = include_str!("tests/places.txt").split("\n\n");
+    let measured = include_str!("tests/stacks.txt").split("\n\n");
+    let measured = measured.map(|block| (block, none));
+    let mut wrong = String::new();
+    for (block, packages) in written.map(|block| (block, known)).chain(measured) {
+        let (stack, expected) = block.trim_end().rsplit_once("\n= ").unwrap();
+        let (name, stack) = stack.split_once('\n').unwrap();
+        let found = of(stack, packages).map(|blame| said(&blame));
+        if found.as_deref() != Some(expected) {
+            wrong += &format!("{name}\n= {}\n", found.unwrap_or_default());
+        }
     }
-    assert_eq!(of("", &packages), None);
+    assert_eq!(wrong, "");
+    assert_eq!(of("", known), None);
 }
 
 #[test]
@@ -484,26 +224,4 @@ fn plumbing_by_whole_names() {
     ] {
         assert!(!is_plumbing(function), "{function}");
     }
-}
-
-/// The frames are those of the leaks of the zoo, and of others in current releases, without
-/// those beyond the reader's own nearest to the allocation.
-#[test]
-fn measured_stacks() {
-    let said = |block: &str| {
-        let stack = block.lines().filter(|line| !line.starts_with(['#', '=']));
-        let stack = stack.collect::<Vec<_>>().join("\n");
-        of(&stack, &Packages::default()).map(|blame| said(&blame))
-    };
-    let blocks = include_str!("tests/stacks.txt").split("\n\n");
-    let mut wrong = Vec::new();
-    for block in blocks {
-        let name = block.lines().next().unwrap_or_default();
-        let expected = block.lines().find_map(|line| line.strip_prefix("= "));
-        let found = said(block).unwrap_or_default();
-        if expected != Some(&*found) {
-            wrong.push(format!("{name}\n= {found}"));
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
