@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use insta::assert_snapshot;
 use plimsoll_core::fold::{Folder, Normalization, fold, normalize_frame, site};
 use plimsoll_core::{Avma, FoldedStack, Lacks, SourceFrame, SymbolTable};
 use proptest::prelude::*;
@@ -79,188 +78,24 @@ fn folded(stack: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// A package whose `Cargo.toml` says where its sources are: beside it.
+/// A name of each stack, its addresses, leaf first, and the frames that are left.
 #[test]
-fn a_package_without_a_folder_for_sources() {
-    assert_snapshot!(folded("
-        new @ /c/registry/src/index-1949/markup5ever-0.8.1/rcdom.rs < parse @ /c/registry/src/index-1949/markup5ever-0.8.1/lib.rs < case::read @ /home/me/project/src/lib.rs
-    "), @"
-    markup5ever::rcdom::new @ markup5ever-0.8.1/rcdom.rs
-    markup5ever::parse @ markup5ever-0.8.1/lib.rs
-    case::read @ src/lib.rs
-    ");
-}
-
-/// A release build with `debug = "line-tables-only"`: what is inlined has no path. What the harness's
-/// macro expands to is in the harness's file.
-#[test]
-fn release_stack() {
-    assert_snapshot!(folded("
-        prof_backtrace_impl
-        _rjem_je_prof_tctx_create
-        _rjem_malloc
-        alloc @ /rustc/5980/library/alloc/src/alloc.rs < alloc_impl @ /rustc/5980/library/alloc/src/alloc.rs < {impl#0}::allocate @ /rustc/5980/library/alloc/src/alloc.rs < new<bytes::bytes::Owned<case::Frame>> @ /rustc/5980/library/alloc/src/boxed.rs < from_owner<case::Frame> @ /home/me/.cargo/registry/src/index-0123456789abcdef/bytes-1.10.0/src/bytes.rs < fill @ /home/me/project/src/cache.rs < case::iteration @ /home/me/project/src/lib.rs
-        call_mut<(u64), case::f::{closure_env#0}> @ /rustc/5980/library/core/src/ops/function.rs < {closure#0}<u64> @ /home/me/project/harness/measure/src/scenario.rs < plimsoll_subject::workload_iteration @ /home/me/project/harness/measure/src/subject.rs
-        plimsoll_subject::ladder @ /home/me/project/harness/measure/src/subject.rs
-        leaks::main::{closure#0} @ /home/me/project/harness/measure/src/lib.rs < leaks::main @ /home/me/project/harness/measure/src/lib.rs
-        leaks::main @ /home/me/project/harness/measure/src/lib.rs
-        std::sys::backtrace::__rust_begin_short_backtrace
-        std::rt::lang_start::{{closure}}
-        main
-        __libc_start_call_main
-        __libc_start_main
-        _start
-    "), @"
-    bytes::bytes::from_owner @ bytes-1.10.0/src/bytes.rs
-    case::cache::fill @ src/cache.rs
-    case::iteration @ src/lib.rs
-    ");
-}
-
-/// The same where all of the iteration is inlined into the harness: the closure is
-/// named by its file, and what calls the global allocator by that of its declaration.
-#[test]
-fn an_inlined_iteration() {
-    assert_snapshot!(folded("
-        malloc
-        __rust_alloc @ /home/me/project/harness/measure/src/lib.rs < alloc @ /rustc/5980/library/alloc/src/alloc.rs < {impl#0}::allocate @ /rustc/5980/library/alloc/src/alloc.rs < new<u64> @ /rustc/5980/library/alloc/src/boxed.rs < {closure#0} @ tests/leaks.rs < plimsoll_subject::workload_iteration @ /home/me/project/harness/measure/src/subject.rs
-        plimsoll_subject::ladder @ /home/me/project/harness/measure/src/subject.rs
-    "), @"leaks::{{closure}} @ tests/leaks.rs");
-}
-
-/// Legacy mangling, symbol tables only.
-#[test]
-fn debug_stack_without_files() {
-    assert_snapshot!(folded("
-        <tikv_jemallocator::Jemalloc as core::alloc::global::GlobalAlloc>::alloc
-        __rust_alloc
-        alloc::alloc::Global::alloc_impl
-        <alloc::alloc::Global as core::alloc::Allocator>::allocate
-        hashbrown::raw::RawTable<T,A>::reserve_rehash
-        hashbrown::map::HashMap<K,V,S,A>::insert
-        std::collections::hash::map::HashMap<K,V,S>::insert
-        lru::LruCache<K,V,S>::capturing_put::h0123456789abcdef
-        lru::LruCache<K,V,S>::put
-        core::ops::function::FnOnce::call_once{{vtable.shim}}
-        case::fill::{{closure}}
-        case::fill
-        case::fill
-        core::iter::traits::iterator::Iterator::for_each
-        case::main
-        core::ops::function::FnOnce::call_once
-        std::sys::backtrace::__rust_begin_short_backtrace
-        <alloc::boxed::Box<F,A> as core::ops::function::FnOnce<Args>>::call_once
-        std::sys::thread::unix::Thread::new::thread_start
-        libc.so.6+0x94ac2
-        libc.so.6+0x12684f
-    "), @"
-    lru::LruCache::capturing_put
-    lru::LruCache::put
-    case::fill::{{closure}}
-    case::fill
-    case::main
-    ");
-}
-
-/// As Debian has it, whose std is mangled in v0 and has no debug information.
-#[test]
-fn methods_of_slices_without_a_file_are_the_standard_librarys() {
-    let stack = "
-        malloc
-        <u8 as <[_]>::to_vec_in::ConvertVec>::to_vec::<alloc::alloc::Global>
-        <[u8]>::to_vec_in::<alloc::alloc::Global>
-        <[u8] as demo::Twice>::twice @ /home/me/project/src/lib.rs";
-    assert_snapshot!(folded(stack), @"<[_] as demo::Twice>::twice @ src/lib.rs");
-}
-
-/// The same stack as v0 has it.
-#[test]
-fn a_stack_in_either_mangling() {
-    let in_legacy = "
-        malloc
-        alloc::vec::Vec<T,A>::push @ /rustc/5980/library/alloc/src/vec/mod.rs
-        case::Cache<T>::fill::{{closure}} @ src/lib.rs
-        core::iter::traits::iterator::Iterator::for_each @ /rustc/5980/library/core/src/iter/traits/iterator.rs
-        <case::Cache<T> as case::Fill<U>>::fill::h0123456789abcdef @ src/lib.rs";
-    let in_v0 = "
-        malloc
-        <alloc::vec::Vec<u8>>::push @ /rustc/1970/library/alloc/src/vec/mod.rs
-        <case[1f2e3d]::Cache<u8>>::fill::{closure#3} @ src/lib.rs
-        <core::slice::iter::Iter<u8> as core::iter::traits::iterator::Iterator>::for_each::<<case::Cache<u8>>::fill::{closure#3}> @ /rustc/1970/library/core/src/iter/traits/iterator.rs
-        <case::Cache<u8> as case::Fill<u16>>::fill @ src/lib.rs";
-    assert_eq!(folded(in_legacy), folded(in_v0));
-}
-
-#[test]
-fn hashbrown_of_std_and_of_ones_own() {
-    assert_snapshot!(folded("
-        malloc
-        reserve_rehash<u64> @ /rust/deps/hashbrown-0.15.2/src/raw/mod.rs < case::grow @ src/lib.rs
-    "), @"case::grow @ src/lib.rs");
-    assert_snapshot!(folded("
-        malloc
-        reserve_rehash<u64> @ /c/registry/src/i/hashbrown-0.15.2/src/raw/mod.rs < insert<u64> @ /c/registry/src/i/hashbrown-0.15.2/src/map.rs < case::grow @ src/lib.rs
-    "), @"
-    hashbrown::map::insert @ hashbrown-0.15.2/src/map.rs
-    case::grow @ src/lib.rs
-    ");
-    assert_snapshot!(folded("
-        malloc
-        <allocator_api2::stable::alloc::global::Global as allocator_api2::stable::alloc::Allocator>::allocate
-        hashbrown::raw::RawTableInner::new_uninitialized
-        hashbrown::raw::RawTable<T,A>::reserve_rehash
-        hashbrown::map::HashMap<K,V,S,A>::insert
-        case::grow
-    "), @"
-    hashbrown::map::HashMap::insert
-    case::grow
-    ");
-}
-
-/// C libraries, stripped or not, and Rust functions with names like C's.
-#[test]
-fn other_languages() {
-    assert_snapshot!(folded("
-        calloc
-        sqlite3MemMalloc.part.0
-        libfoo.so.6+0x1234
-        libfoo.so.6+0x5678
-        std::vector<int, std::allocator<int> >::push_back(int const&)
-        prof_start @ src/lib.rs < case::main @ src/lib.rs
-        main
-        libc.so.6+0x2724a
-    "), @"
-    sqlite3MemMalloc
-    libfoo.so.6
-    case::prof_start @ src/lib.rs
-    case::main @ src/lib.rs
-    ");
-}
-
-/// The library that allocated need not be where its dump is read.
-#[test]
-fn an_allocator_without_names() {
-    assert_snapshot!(folded("
-        libjemalloc-531-libgcc.so+0xb9b13
-        alloc::raw_vec::finish_grow @ library/alloc/src/raw_vec.rs
-        case::fill @ src/lib.rs
-        main
-    "), @"case::fill @ src/lib.rs");
-    // Linked to the program, which is stripped, but exports what C calls.
-    assert_snapshot!(folded("case+0xb9b13\ncase+0xb9c00\nmalloc\ncase+0x1234\ncase+0x1250"), @"case");
-    assert_snapshot!(folded("case+0xb9b13\nmalloc\nlibz.so.1+0x12\ncase::fill"), @"
-    libz.so.1
-    case::fill
-    ");
-    assert_snapshot!(folded("libz.so.1+0x12\ncase::fill\nmalloc"), @"
-    libz.so.1
-    case::fill
-    malloc
-    ");
-    // Recursion of any depth.
+fn stacks() {
+    let mut wrong = String::new();
+    for block in include_str!("symbols/stacks.txt").trim_end().split("\n\n") {
+        let (name, block) = block.split_once('\n').unwrap();
+        let (expected, stack): (Vec<&str>, Vec<&str>) =
+            block.lines().partition(|line| line.starts_with("= "));
+        let found = folded(&stack.join("\n")).replace('\n', "\n= ");
+        if format!("= {found}") != expected.join("\n") {
+            wrong += &format!("{name}\n= {found}\n");
+        }
+    }
+    assert_eq!(wrong, "");
+    let unresolved = Folder::new(&SymbolTable::default(), &Normalization::default());
     assert_eq!(
-        folded("malloc\na::f\na::g"),
-        folded("malloc\na::f\na::f\na::f\na::g")
+        unresolved.fold(&[Avma(1), Avma(2)]).stack.to_string(),
+        "[unknown]"
     );
 }
 
@@ -286,16 +121,6 @@ fn lines_that_are_missing() {
                   std::sys::backtrace::__rust_begin_short_backtrace\nstart_thread";
     assert_eq!(lacks(thread, &[2]), Some(Lacks::DebugInfo));
     assert_eq!(lacks(thread, &[0]), None);
-}
-
-#[test]
-fn something_is_always_left() {
-    assert_snapshot!(folded(""), @"[empty]");
-    assert_snapshot!(folded("malloc\nje_malloc"), @"[allocator]");
-    assert_snapshot!(folded("malloc\nalloc::vec::Vec<T>::push\nstart_thread\nclone3"), @"alloc::vec::Vec::push");
-    assert_snapshot!(folded("malloc\nalloc::vec::Vec<T>::push\nplimsoll::canary::leak\nplimsoll_subject::ladder"), @"plimsoll::canary::leak");
-    let unresolved = Folder::new(&SymbolTable::default(), &Normalization::default());
-    assert_snapshot!(unresolved.fold(&[Avma(1), Avma(2)]).stack, @"[unknown]");
 }
 
 /// What becomes of the first frame of a stack: its name, and the file that people are shown.
