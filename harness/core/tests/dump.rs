@@ -223,32 +223,11 @@ fn counted_for_the_report() {
 }
 
 #[test]
-fn unbiased_as_jeprof_does() {
-    let interval = SampleInterval::new(524_288).unwrap();
-    let known = [
-        (2, 32, 1_048_592),
-        (1, 1024, 524_800),
-        (1, 524_288, 829_411),
-        (0, 0, 0),
-    ];
-    for (objects, bytes, estimate) in known {
-        let unbiased = interval.unbias(tally_of(objects, bytes)).truncated();
-        assert_eq!(unbiased.bytes, estimate, "{objects}: {bytes}");
-    }
-    assert!(!interval.is_exact());
-    assert_eq!(SampleInterval::new(0), None);
-
-    let exact = SampleInterval::new(1).unwrap();
-    assert!(exact.is_exact());
-    let eight = exact.unbias(tally_of(1, 8));
-    assert!((eight.objects - 1.000_335_575).abs() < 1e-9);
-    // No estimate is NaN.
+fn no_estimate_is_nan() {
+    let counts = [0, 1, u64::MAX].map(|n| [0, 1, u64::MAX].map(|m| (n, m)));
     for interval in [1, 524_288, u64::MAX] {
         let interval = SampleInterval::new(interval).unwrap();
-        for (objects, bytes) in [0, 1, u64::MAX]
-            .map(|n| [0, 1, u64::MAX].map(|m| (n, m)))
-            .concat()
-        {
+        for (objects, bytes) in counts.concat() {
             let estimate = interval.unbias(tally_of(objects, bytes));
             assert!(estimate.objects.is_finite() && estimate.bytes.is_finite());
         }
