@@ -58,45 +58,20 @@ fn report(stack: &str) -> Report {
     }
 }
 
-/// Returns the stack as a terminal shows it.
-#[track_caller]
-fn listed(stack: &str) -> String {
-    let report = report(stack);
-    let text = text::finding(&report, &report.findings[0], &Style::plain());
-    for line in text.lines() {
-        assert!(line.chars().count() <= 80, "longer than 80 columns: {line}");
-    }
-    let (_, stack) = text.split_once("(not in the baseline)\n").unwrap();
-    stack.to_owned()
-}
-
-#[test]
-fn a_task_on_a_thread_of_tokio() {
-    let own = "
-        jobs_queue::keep  jobs-queue/src/lib.rs:14
-        jobs::handle::{{closure}}  src/main.rs:41
-        jobs::start::{{closure}}::{{closure}}  src/main.rs:23
-    ";
-    assert_snapshot!(listed(&format!("{own}{WORKER}")), @"
-    jobs_queue::keep                              jobs-queue/src/lib.rs:14
-    └ jobs::handle::{{closure}}                   src/main.rs:41
-      └ jobs::start::{{closure}}::{{closure}}     src/main.rs:23
-        └ … 39 frames of tokio
-    ");
-}
-
+/// As a terminal shows it. A single frame takes no less room as a number.
 #[test]
 fn plumbing_on_both_sides() {
-    let spawn = "
-        tokio::runtime::task::core::Cell::new  tokio-1.54.1/src/runtime/task/core.rs:247
+    let report = report(
+        "tokio::runtime::task::core::Cell::new  tokio-1.54.1/src/runtime/task/core.rs:247
         tokio::runtime::task::raw::RawTask::new  tokio-1.54.1/src/runtime/task/raw.rs:165
         tokio::task::spawn::spawn  tokio-1.54.1/src/task/spawn.rs:174
         jobs::start::{{closure}}  src/main.rs:23
         tokio::runtime::runtime::Runtime::block_on  tokio-1.54.1/src/runtime/runtime.rs:340
-        jobs::main  src/main.rs:9
-    ";
-    // A single frame takes no less room as a number.
-    assert_snapshot!(listed(spawn), @"
+        jobs::main  src/main.rs:9",
+    );
+    let text = text::finding(&report, &report.findings[0], &Style::plain());
+    let (_, stack) = text.split_once("(not in the baseline)\n").unwrap();
+    assert_snapshot!(stack, @"
     … 2 frames of tokio
     └ tokio::task::spawn::spawn               tokio-1.54.1/src/task/spawn.rs:174
       └ jobs::start::{{closure}}                  src/main.rs:23
@@ -106,138 +81,83 @@ fn plumbing_on_both_sides() {
     ");
 }
 
-#[test]
-fn dependencies_between_the_readers_code_and_what_is_blamed() {
-    let render = "
-        minijinja::vm::closure_object::Closure::new  minijinja-2.5.0/src/vm/closure_object.rs:31
-        minijinja::vm::Vm::prepare  minijinja-2.5.0/src/vm/mod.rs:8
-        minijinja::vm::Vm::eval_impl  minijinja-2.5.0/src/vm/mod.rs:412
-        minijinja::vm::Vm::eval_state  minijinja-2.5.0/src/vm/mod.rs:96
-        minijinja::vm::Vm::eval  minijinja-2.5.0/src/vm/mod.rs:71
-        minijinja::template::Template::_eval  minijinja-2.5.0/src/template.rs:214
-        minijinja::template::Template::render  minijinja-2.5.0/src/template.rs:87
-        jobs::page  src/page.rs:12
-        hyper::server::call  hyper-1.9.0/src/server.rs:7
-        hyper::server::dispatch  hyper-1.9.0/src/server.rs:7
-        h2::server::poll  h2-0.4.0/src/server.rs:7
-        hyper::server::poll  hyper-1.9.0/src/server.rs:7
-        jobs::main  src/main.rs:9
-    ";
-    assert_snapshot!(listed(render), @"
-    minijinja::vm::closure_object::Closure::new
-      minijinja-2.5.0/src/vm/closure_object.rs:31
-    └ minijinja::vm::Vm::prepare                 minijinja-2.5.0/src/vm/mod.rs:8
-      └ … 3 frames of minijinja
-        └ minijinja::template::Template::_eval
-            minijinja-2.5.0/src/template.rs:214
-          └ minijinja::template::Template::render
-              minijinja-2.5.0/src/template.rs:87
-            └ jobs::page                          src/page.rs:12
-              └ hyper::server::call               hyper-1.9.0/src/server.rs:7
-                └ … 2 frames of h2 and hyper
-                  └ hyper::server::poll           hyper-1.9.0/src/server.rs:7
-                    └ jobs::main                  src/main.rs:9
-    ");
-}
+/// Stacks, leaf first, and what is listed of each. `WORKER` are its frames, and `f*3` is `f0 f1 f2`.
+const LISTED: &str = "
+a task on a thread of tokio
+jobs_queue::keep jobs::handle::{{closure}} jobs::start::{{closure}}::{{closure}} WORKER
+jobs_queue::keep, jobs::handle::{{closure}}, jobs::start::{{closure}}::{{closure}}, 39 frames of tokio
+
+dependencies between the reader's code and what is blamed
+minijinja::Closure::new minijinja::Vm::prepare minijinja::Vm::eval*3 minijinja::Template::_eval minijinja::Template::render jobs::page hyper::server::call hyper::server::dispatch h2::server::poll hyper::server::poll jobs::main
+minijinja::Closure::new, minijinja::Vm::prepare, 3 frames of minijinja, minijinja::Template::_eval, minijinja::Template::render, jobs::page, hyper::server::call, 2 frames of h2 and hyper, hyper::server::poll, jobs::main
+
+C below the reader's code
+xmlStrndup xmlParse*14 xmlReadMemory libxml::parser::Parser::parse_string jobs::load
+xmlStrndup, xmlParse0, 12 frames of C, xmlParse13, xmlReadMemory, libxml::parser::Parser::parse_string, jobs::load
+
+a thread of a library: nobody knows which of its functions matter
+xmlStrndup xmlParse xmlRead worker start
+xmlStrndup, xmlParse, xmlRead, worker, start
+
+nothing but plumbing
+WORKER
+tokio::runtime::task::core::Core::poll::{{closure}}, 23 frames of tokio, tokio::runtime::task::core::Core::poll::{{closure}}, 13 frames of tokio, tokio::runtime::blocking::pool::Spawner::spawn_thread::{{closure}}
+
+a thread of a dependency
+h2::hpack::Table::insert h2::proto::recv hyper::f*6 WORKER
+h2::hpack::Table::insert, h2::proto::recv, 4 frames of hyper, hyper::f4, hyper::f5, 39 frames of tokio
+";
 
 #[test]
-fn c_below_the_readers_code() {
-    let inner: String = (0..14).map(|n| format!("xmlParse{n}\n")).collect();
-    let rust = "
-        libxml::parser::Parser::parse_string  libxml-0.3.1/src/parser.rs:280
-        jobs::load  src/load.rs:31
-    ";
-    assert_snapshot!(listed(&format!("xmlStrndup\n{inner}xmlReadMemory\n{rust}")), @"
-    xmlStrndup
-    └ xmlParse0
-      └ … 12 frames of C
-        └ xmlParse13
-          └ xmlReadMemory
-            └ libxml::parser::Parser::parse_string
-                libxml-0.3.1/src/parser.rs:280
-              └ jobs::load                        src/load.rs:31
-    ");
-    // A thread of a library: nobody knows which of its functions matter.
-    let thread = "xmlStrndup\nxmlParse\nxmlRead\nworker\nstart";
-    assert_snapshot!(listed(thread), @"
-    xmlStrndup
-    └ xmlParse
-      └ xmlRead
-        └ worker
-          └ start
-    ");
-}
-
-#[test]
-fn nothing_but_plumbing() {
-    assert_snapshot!(listed(WORKER), @"
-    tokio::runtime::task::core::Core::poll::{{closure}}
-      tokio-1.54.1/src/runtime/task/core.rs:380
-    └ … 23 frames of tokio
-      └ tokio::runtime::task::core::Core::poll::{{closure}}
-          tokio-1.54.1/src/runtime/task/core.rs:380
-        └ … 13 frames of tokio
-          └ tokio::runtime::blocking::pool::Spawner::spawn_thread::{{closure}}
-              tokio-1.54.1/src/runtime/blocking/pool.rs:525
-    ");
-}
-
-#[test]
-fn without_debug_information() {
-    let names = WORKER.lines().filter_map(|line| line.split("  ").next());
-    let names: Vec<&str> = names.collect();
-    let names = names.join("\n");
-    assert_snapshot!(listed(&format!("h2::hpack::Table::insert\njobs::start\n{names}")), @"
-    h2::hpack::Table::insert
-    └ jobs::start
-      └ … 39 frames of tokio
-    ");
-}
-
-#[test]
-fn a_thread_of_a_dependency_beside_the_readers_code() {
-    let inner: String = (0..6).map(|n| format!("hyper::f{n}\n")).collect();
-    let stack = format!("h2::hpack::Table::insert\nh2::proto::recv\n{inner}{WORKER}");
-    let mut two = report(&stack);
-    two.own = vec!["jobs".to_owned()];
-    let names: Vec<&str> = stack
-        .lines()
-        .map(|line| line.split("  ").next().unwrap())
-        .collect();
-    assert_snapshot!(two.collapse().said(&names).join("\n"), @"
-    h2::hpack::Table::insert
-    h2::proto::recv
-    4 frames of hyper
-    hyper::f4
-    hyper::f5
-    39 frames of tokio
-    ");
+fn stacks_are_listed() {
+    let mut wrong = String::new();
+    for block in LISTED.trim().split("\n\n") {
+        let [what, stack, expected] = block.lines().collect::<Vec<_>>()[..] else {
+            panic!("{block}");
+        };
+        let lines = stack
+            .split(' ')
+            .flat_map(|word| match word.split_once('*') {
+                _ if word == "WORKER" => WORKER.lines().map(str::to_owned).collect(),
+                Some((name, times)) => (0..times.parse().unwrap())
+                    .map(|n: u32| format!("{name}{n}"))
+                    .collect(),
+                None => vec![word.to_owned()],
+            });
+        let mut report = report(&lines.collect::<Vec<_>>().join("\n"));
+        if what == "a thread of a dependency" {
+            report.own = vec!["jobs".to_owned()];
+        }
+        // A report keeps every frame.
+        let written = json::to_string(&report);
+        assert_eq!(json::parse(written.as_bytes()).as_ref(), Ok(&report));
+        let frames = report.findings[0].frames.iter();
+        let names: Vec<&str> = frames.map(|frame| frame.function.as_str()).collect();
+        let said = report.collapse().said(&names).join(", ");
+        if said != expected {
+            wrong += &format!("{what}\n{said}\n");
+        }
+    }
+    assert_eq!(wrong, "");
 }
 
 #[test]
 fn what_a_run_is() {
-    let said = |names: &str| frames_of(&names.split(' ').collect::<Vec<_>>());
-    assert_eq!(said("a::f a::g"), "2 frames of a");
-    assert_eq!(said("a::f b::f <b::T>::g"), "3 frames of b and a");
-    assert_eq!(said("qsort a::f malloc"), "3 frames of C and a");
-    assert_eq!(said("[unknown] [stack]"), "2 frames");
-    assert_eq!(
-        said("a::f b::f c::f d::f"),
-        "4 frames of a, b, c and 1 more crate"
-    );
-    assert_eq!(
-        said("d::f a::f b::f c::f d::f e::f"),
-        "6 frames of d, a, b and 2 more crates"
-    );
-}
-
-#[test]
-fn a_report_keeps_every_frame() {
-    let report = report(&format!("jobs::handle  src/main.rs:41\n{WORKER}"));
-    let written = json::to_string(&report);
-    assert_eq!(json::parse(written.as_bytes()), Ok(report));
-    for frame in WORKER.lines().filter_map(|line| line.split("  ").next()) {
-        assert!(written.contains(frame), "{frame}");
+    for (names, said) in [
+        ("a::f a::g", "2 frames of a"),
+        ("a::f b::f <b::T>::g", "3 frames of b and a"),
+        ("qsort a::f malloc", "3 frames of C and a"),
+        ("[unknown] [stack]", "2 frames"),
+        (
+            "a::f b::f c::f d::f",
+            "4 frames of a, b, c and 1 more crate",
+        ),
+        (
+            "d::f a::f b::f c::f d::f e::f",
+            "6 frames of d, a, b and 2 more crates",
+        ),
+    ] {
+        assert_eq!(frames_of(&names.split(' ').collect::<Vec<_>>()), said);
     }
 }
 

@@ -80,7 +80,7 @@ fn agreed(observed: &Observed) -> String {
 fn what_was_agreed_to_holds_wherever_a_ladder_ends() {
     let mut wrong = Vec::new();
     for (name, level) in SHAPES {
-        for from in 44..72 {
+        for from in (44..72).step_by(3) {
             let text = agreed(&observed(from, level));
             let baseline = Baseline::parse(text.as_bytes()).unwrap();
             for to in 40..80 {

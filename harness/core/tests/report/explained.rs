@@ -132,18 +132,6 @@ fn births_that_become_more() {
 
 #[test]
 fn a_level_that_never_falls() {
-    assert_snapshot!(explained(|_, born| between(born).min(40)), @"
-    How fast does it grow, per iteration?
-      +0.020 ± 0.0096 objects, filling
-      +0.62 B ± 0.31 B, filling
-    In objects: does the level, which never falls, grow as a leak does?
-      no   gained in the last octave: 160 (at least 200)
-      so it does not: at most 0.031 per iteration; 0.013 more would be found
-    In bytes: does the level, which never falls, grow as a leak does?
-      yes  died, of what had been kept: 0 B (at most 1.25 KiB)
-      no   phases of the ladder that double: 0 (at least 3)
-      so it does not: at most 1 B per iteration; 3.36 B more would be found
-    ");
     // About as many in each octave, at one of its rungs.
     let in_bursts: Alive = |_, born| match born % 8 {
         0 => 41,

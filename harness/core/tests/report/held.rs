@@ -30,16 +30,35 @@ fn of(findings: Vec<Finding>) -> Report {
     }
 }
 
-/// Sessions at the end of such a chain, see [`parsed`].
-fn ending(links: &str, end: ChainEnd) -> Holders {
+/// Sessions at the end of a chain of links, see [`parsed`], from which a word may follow: `lost`.
+fn chain(text: &str) -> Holders {
+    let links: Vec<&str> = text.split(" < ").collect();
+    let (end, links) = match links.split_last() {
+        Some((&"cycle", links)) => (ChainEnd::Cycle, links),
+        Some((&"deeper", links)) => (ChainEnd::Deeper, links),
+        Some((&"lost", links)) => (ChainEnd::Lost, links),
+        Some((&"unsure", links)) => (ChainEnd::Unsure, links),
+        _ => (ChainEnd::Root, links.as_slice()),
+    };
+    let back = BackReference {
+        from: Some("Rc<Child>".to_owned()),
+        to: Some("Arc<Session>".to_owned()),
+    };
     Holders {
-        chain: links
-            .split(" < ")
-            .filter(|one| !one.is_empty())
-            .map(parsed)
-            .collect(),
+        chain: links.iter().map(|text| parsed(text)).collect(),
         end,
+        cycle: (end == ChainEnd::Cycle).then_some(back),
         ..in_a_map()
+    }
+}
+
+/// Containers that grow, and who holds them.
+fn containers(what: &str, of: u64, text: &str) -> Holders {
+    Holders {
+        what: Some(what.to_owned()),
+        of,
+        objects: of,
+        ..chain(text)
     }
 }
 
@@ -51,18 +70,18 @@ fn parsed(text: &str) -> HolderLink {
     let (kind, through) = kind.split_once('+').unwrap_or((kind, "0"));
     let (kind, holds) = kind.split_once(':').unwrap_or((kind, "100"));
     let number = |text: &str| text.parse().expect("a number");
-    let of_tasks = |kind: LinkKind, count: &str| link(kind, name, number(count));
-    let link = match kind {
-        "static" => link(LinkKind::Static, name, 1),
-        "local" => link(LinkKind::ThreadLocal, name, 1),
-        "stack" => link(LinkKind::Stack, name, 1),
-        "state" => link(LinkKind::State, name, 1),
-        kind => match (kind.strip_suffix('t'), kind.strip_suffix('e')) {
-            (Some(count), _) => of_tasks(LinkKind::Tasks, count),
-            (_, Some(count)) => of_tasks(LinkKind::EndedTasks, count),
-            _ => of_tasks(LinkKind::Objects, kind),
-        },
-    };
+    let kinds = [
+        ("static", LinkKind::Static),
+        ("local", LinkKind::ThreadLocal),
+        ("stack", LinkKind::Stack),
+        ("state", LinkKind::State),
+        ("t", LinkKind::Tasks),
+        ("e", LinkKind::EndedTasks),
+        ("", LinkKind::Objects),
+    ];
+    let of = |(word, of): (&str, LinkKind)| Some((kind.strip_suffix(word)?, of));
+    let (count, kind) = kinds.into_iter().find_map(of).expect("a kind");
+    let link = link(kind, name, count.parse().unwrap_or(1));
     let place = place.rsplit_once(':');
     let line = |line: &str| line.parse().expect("a line");
     HolderLink {
@@ -74,104 +93,89 @@ fn parsed(text: &str) -> HolderLink {
     }
 }
 
+/// Chains, and what is said of each.
+const WORDS: &str = "
+1 HashMap<u64, Arc<Session>> @ store::open:9 < static app::SESSIONS
+held by a HashMap<u64, Arc<Session>> (filled in store::open at src/store.rs:9), and that by the static app::SESSIONS
+
+50 Box<Page> < 1:1+99 @ pcache_create:30 < deeper
+held by 50 Box<Page>, and those by an object of pcache_create, and so on
+
+1 < local app::SEEN
+held by an object, and that by the thread-local app::SEEN
+
+1:40 HashMap<u64, u8> < local app::SEEN
+40 of 100 Arc<Session> are held by a HashMap<u64, u8>, and that by the thread-local app::SEEN
+
+1:40+60 HashMap<u64, u8> < local app::SEEN
+40 of 100 Arc<Session> are held by a HashMap<u64, u8>, and that by the thread-local app::SEEN; through these, the others
+
+40 BTreeMap<u64, u8> < 9 buffer < local app::SEEN
+held by 40 nodes of BTreeMap<u64, u8>, those by 9 buffers, and those by the thread-local app::SEEN
+
+90 Vec<u8> < 20 BTreeMap<u64, u8> < 4 BTreeMap<u64, u8> < 1 Arc<Registry> < static app::ALL
+held by 90 Vec<u8>, those by 20 nodes of BTreeMap<u64, u8>, those by an Arc<Registry>, and that by the static app::ALL
+
+90 Vec<u8> < 2 HashMap<u64, Vec<u8>> < 2 Box<Tenant> < 1 HashMap<u64, Box<Tenant>> < static app::ALL
+held by 90 Vec<u8>, those by 2 HashMap<u64, Vec<u8>>, and those, through 2 more, by the static app::ALL
+
+100e a future of serve < deeper
+held by 100 tasks that have ended (a future of serve), and so on
+
+100t serve
+held by 100 tasks that have not ended (serve)
+
+lost
+lost: no other live object, static, thread-local or stack points to 100 of 100 Arc<Session>
+
+9 Box<Node> < lost
+held by 9 Box<Node>, which are lost: no other live object, static, thread-local or stack points to them
+
+100 Rc<Child> < cycle
+a cycle: 100 of 100 Arc<Session> are held by each other alone, and an Rc<Child> points back to an Arc<Session>
+
+stack worker < unsure
+lost, or nearly: to 100 of 100 Arc<Session>, only a word on the stack of the thread worker leads, which may be left over from an earlier call
+";
+
 #[test]
 fn every_end_has_its_words() {
-    use ChainEnd::{Cycle, Deeper, Lost, Root, Unsure};
-
     let shards = Holders {
-        what: Some("DashMap<u64, u8>".to_owned()),
-        of: 1,
-        ..ending("1 DashMap<u64, u8> < static app::ALL", Root)
+        objects: 100,
+        ..containers(
+            "DashMap<u64, u8>",
+            1,
+            "1 DashMap<u64, u8> < static app::ALL",
+        )
     };
-    let cycle = Holders {
-        cycle: Some(BackReference {
-            from: Some("Rc<Child>".to_owned()),
-            to: Some("Arc<Session>".to_owned()),
-        }),
-        ..ending("100 Rc<Child>", Cycle)
-    };
-    for (holders, words) in [
+    let of_static = |of| containers("Vec<u64>", of, "static app::SESSIONS");
+    let rows = WORDS
+        .trim()
+        .split("\n\n")
+        .map(|row| row.split_once('\n').unwrap());
+    let rows = rows.map(|(text, words)| (chain(text), "100 Arc<Session>", words));
+    for (holders, objects, words) in rows.chain([
         (
-            in_a_map(),
-            "held by a HashMap<u64, Arc<Session>> (filled in store::open at src/store.rs:9), and that \
-             by the static app::SESSIONS",
+            shards,
+            "100 shards of DashMap<u64, u8>",
+            "a DashMap<u64, u8>, held by the static app::ALL",
         ),
         (
-            ending("50 Box<Page> < 1:1+99 @ pcache_create:30", Deeper),
-            "held by 50 Box<Page>, and those by an object of pcache_create, and so on",
+            of_static(1),
+            "1 Vec<u64>",
+            "a Vec<u64>, held by the static app::SESSIONS",
         ),
         (
-            ending("1 < local app::SEEN", Root),
-            "held by an object, and that by the thread-local app::SEEN",
+            of_static(8),
+            "8 Vec<u64>",
+            "8 Vec<u64>, held by the static app::SESSIONS",
         ),
-        (
-            ending("1:40 HashMap<u64, u8> < local app::SEEN", Root),
-            "40 of 100 Arc<Session> are held by a HashMap<u64, u8>, and that by the thread-local app::SEEN",
-        ),
-        (
-            ending("1:40+60 HashMap<u64, u8> < local app::SEEN", Root),
-            "40 of 100 Arc<Session> are held by a HashMap<u64, u8>, and that by the thread-local app::SEEN; \
-             through these, the others",
-        ),
-        (
-            ending("40 BTreeMap<u64, u8> < 9 buffer < local app::SEEN", Root),
-            "held by 40 nodes of BTreeMap<u64, u8>, those by 9 buffers, and those by the thread-local \
-             app::SEEN",
-        ),
-        (
-            ending(
-                "90 Vec<u8> < 20 BTreeMap<u64, u8> < 4 BTreeMap<u64, u8> < 1 Arc<Registry> < static app::ALL",
-                Root,
-            ),
-            "held by 90 Vec<u8>, those by 20 nodes of BTreeMap<u64, u8>, those by an Arc<Registry>, and \
-             that by the static app::ALL",
-        ),
-        (shards, "a DashMap<u64, u8>, held by the static app::ALL"),
-        (
-            ending(
-                "90 Vec<u8> < 2 HashMap<u64, Vec<u8>> < 2 Box<Tenant> < 1 HashMap<u64, Box<Tenant>> < static app::ALL",
-                Root,
-            ),
-            "held by 90 Vec<u8>, those by 2 HashMap<u64, Vec<u8>>, and those, through 2 more, by the \
-             static app::ALL",
-        ),
-        (
-            ending("100e a future of serve", Deeper),
-            "held by 100 tasks that have ended (a future of serve), and so on",
-        ),
-        (
-            ending("100t serve", Root),
-            "held by 100 tasks that have not ended (serve)",
-        ),
-        (
-            ending("9 Box<Node>", Deeper),
-            "held by 9 Box<Node>, and so on",
-        ),
-        (
-            ending("", Lost),
-            "lost: no other live object, static, thread-local or stack points to 100 of 100 Arc<Session>",
-        ),
-        (
-            ending("9 Box<Node>", Lost),
-            "held by 9 Box<Node>, which are lost: no other live object, static, thread-local or stack \
-             points to them",
-        ),
-        (
-            cycle,
-            "a cycle: 100 of 100 Arc<Session> are held by each other alone, and an Rc<Child> points back \
-             to an Arc<Session>",
-        ),
-        (
-            ending("stack worker", Unsure),
-            "lost, or nearly: to 100 of 100 Arc<Session>, only a word on the stack of the thread worker \
-             leads, which may be left over from an earlier call",
-        ),
-    ] {
-        let objects = match holders.of {
-            1 => "100 shards of DashMap<u64, u8>",
-            _ => "100 Arc<Session>",
-        };
-        let report = of(vec![held("store::session", holders)]);
+    ]) {
+        // A container grows without further objects.
+        let objects_grow = holders.of == 100;
+        let mut finding = held("store::session", holders);
+        finding.rate.objects = if objects_grow { 1.0 } else { 0.0 };
+        let report = of(vec![finding]);
         let said = report.findings[0].holder(&report).unwrap();
         assert_eq!(said.plain(), words);
         // The place of a cause is where the map is filled, and is not said twice.
@@ -197,40 +201,30 @@ fn lines(report: &Report) -> Vec<String> {
 /// Which findings are one entry: how many there are, and the place of the first.
 #[test]
 fn what_one_thing_holds_is_one_entry() {
-    let root = ChainEnd::Root;
-    let map = "1 HashMap<u64, Arc<Session>> @ store::open:9 < static app::SESSIONS";
-    let other_map = ending("1 HashMap<u64, Arc<Session>> @ store::index:30", root);
+    let map = || chain("1 HashMap<u64, Arc<Session>> @ store::open:9 < static app::SESSIONS");
+    let other_map = || chain("1 HashMap<u64, Arc<Session>> @ store::index:30");
+    let lost = || chain("lost");
     // The name of a session is held by the session, and that by the map.
     let name = Holders {
         what: Some("Vec<u8>".to_owned()),
-        ..ending(&format!("100 Arc<Session> < {map}"), root)
+        chain: [vec![parsed("100 Arc<Session>")], map().chain].concat(),
+        ..map()
     };
-    let lost = || ending("", ChainEnd::Lost);
     // The container itself grows, too. Its function has less of its name in the first run.
-    let grows = Holders {
-        what: Some("HashMap<u64, Arc<Session>>".to_owned()),
-        of: 1,
-        objects: 1,
-        ..ending("static app::SESSIONS", root)
-    };
-    // One function makes the objects of both maps, and others put them there.
-    for (place, holders, entries) in [("store::session", other_map.clone(), 2), ("open", grows, 1)]
-    {
-        let first = held("store::session", in_a_map());
-        let report = of(vec![first, held(place, holders)]);
-        assert_eq!(causes(&report).len(), entries, "{place}");
-    }
-    for (first, second, entries, place) in [
-        (in_a_map(), name, 1, "store::open"),
-        (in_a_map(), in_a_map(), 1, "store::open"),
-        (in_a_map(), other_map, 2, "store::open"),
-        (in_a_map(), lost(), 2, "store::open"),
-        (lost(), lost(), 2, "store::session"),
+    let grows = containers("HashMap<u64, Arc<Session>>", 1, "static app::SESSIONS");
+    for (first, function, second, entries, place) in [
+        (map(), "open", grows, 1, "store::open"),
+        // One function makes the objects of both maps, and others put them there.
+        (map(), "store::session", other_map(), 2, "store::open"),
+        (map(), "store::name", name, 1, "store::open"),
+        (map(), "store::name", map(), 1, "store::open"),
+        (map(), "store::name", other_map(), 2, "store::open"),
+        (map(), "store::name", lost(), 2, "store::open"),
+        (lost(), "store::name", lost(), 2, "store::session"),
     ] {
-        let findings = vec![held("store::session", first), held("store::name", second)];
-        let report = of(findings);
+        let report = of(vec![held("store::session", first), held(function, second)]);
         let causes = causes(&report);
-        assert_eq!(causes.len(), entries);
+        assert_eq!(causes.len(), entries, "{function}");
         let of_first = causes[0].place().unwrap().plain();
         assert!(of_first.starts_with(place), "{of_first}");
     }
@@ -238,61 +232,35 @@ fn what_one_thing_holds_is_one_entry() {
 
 #[test]
 fn the_place_is_what_a_fix_changes() {
-    let all = |links| ending(links, ChainEnd::Root);
-    let one = Holders {
-        of: 1,
-        objects: 1,
-        ..all("1 Box<Store> @ store::open:9 < state")
-    };
-    for (holders, place) in [
-        (all("1 Vec<u8> @ store::open:9 < state"), "store::open"),
+    for (text, place) in [
+        ("1 Vec<u8> @ store::open:9 < state", "store::open"),
         // A list: what has its head was made long ago.
         (
-            all("1:1+99 Box<Queue> @ store::open:9 < state"),
+            "1:1+99 Box<Queue> @ store::open:9 < state",
             "store::session",
         ),
         // What is in the nodes of a list.
         (
-            all("100 Box<Node> @ store::open:9 < 1:1+99 Box<Queue> @ store::open:9 < state"),
+            "100 Box<Node> @ store::open:9 < 1:1+99 Box<Queue> @ store::open:9 < state",
             "store::open",
         ),
-        // The container itself, which grows.
-        (one, "store::session"),
         // One task that works with them all, and as many tasks as objects.
         (
-            all("1 Vec<u8> @ store::open:9 < 1t a future of serve @ store::spawn:20"),
+            "1 Vec<u8> @ store::open:9 < 1t a future of serve @ store::spawn:20",
             "store::open",
         ),
-        (
-            all("100t a future of serve @ store::spawn:20"),
-            "store::spawn",
-        ),
-        (all("state"), "store::session"),
+        ("100t a future of serve @ store::spawn:20", "store::spawn"),
+        ("state", "store::session"),
     ] {
-        let report = of(vec![held("store::session", holders.clone())]);
+        let report = of(vec![held("store::session", chain(text))]);
         let said = causes(&report)[0].place().unwrap().plain();
-        assert!(said.starts_with(place), "{said} for {holders:#?}");
+        assert!(said.starts_with(place), "{said} for {text}");
     }
-}
-
-#[test]
-fn a_container_that_grows_has_its_name() {
-    for (of_these, words) in [
-        (1, "a Vec<u64>, held by the static app::SESSIONS"),
-        (8, "8 Vec<u64>, held by the static app::SESSIONS"),
-    ] {
-        let holders = Holders {
-            what: Some("Vec<u64>".to_owned()),
-            of: of_these,
-            objects: of_these,
-            ..ending("static app::SESSIONS", ChainEnd::Root)
-        };
-        let mut finding = held("store::session", holders);
-        finding.rate.objects = 0.0;
-        let report = of(vec![finding]);
-        let said = report.findings[0].holder(&report).unwrap();
-        assert_eq!(said.plain(), words);
-    }
+    // The container itself, which grows.
+    let one = containers("Arc<Session>", 1, "1 Box<Store> @ store::open:9 < state");
+    let report = of(vec![held("store::session", one)]);
+    let said = causes(&report)[0].place().unwrap().plain();
+    assert!(said.starts_with("store::session"), "{said}");
 }
 
 #[test]
@@ -324,21 +292,9 @@ fn both_containers_have_to_let_go() {
         holders
     };
     // The list grows by itself.
-    let grows = Finding {
-        rate: Rate {
-            objects: 0.0,
-            bytes: 8.0,
-        },
-        ..held(
-            "store::open_list",
-            Holders {
-                what: Some("VecDeque<Arc<Session>>".to_owned()),
-                of: 1,
-                objects: 1,
-                ..ending("static app::ORDER", ChainEnd::Root)
-            },
-        )
-    };
+    let list = containers("VecDeque<Arc<Session>>", 1, "static app::ORDER");
+    let mut grows = held("store::open_list", list);
+    (grows.rate.objects, grows.rate.bytes) = (0.0, 8.0);
     let said = |of_map: Blame, of_list: Blame| {
         let growing = Finding {
             blame: Some(of_list.clone()),
@@ -360,11 +316,15 @@ fn both_containers_have_to_let_go() {
 
 #[test]
 fn what_nothing_holds_is_no_cache_that_fills() {
-    let fills = |end| {
-        let holders = Holders { end, ..in_a_map() };
-        let report = of(vec![held("session::new", holders)]);
-        report.may_be_filling(&[&report.findings[0]]).is_some()
-    };
-    assert!(fills(ChainEnd::Root) && fills(ChainEnd::Deeper) && fills(ChainEnd::Unsure));
-    assert!(!fills(ChainEnd::Lost) && !fills(ChainEnd::Cycle));
+    for (text, fills) in [
+        ("static app::SESSIONS", true),
+        ("1 Box<Node> < deeper", true),
+        ("stack worker < unsure", true),
+        ("lost", false),
+        ("100 Rc<Child> < cycle", false),
+    ] {
+        let report = of(vec![held("session::new", chain(text))]);
+        let said = report.may_be_filling(&[&report.findings[0]]);
+        assert_eq!(said.is_some(), fills, "{text}");
+    }
 }

@@ -29,20 +29,14 @@ pub(crate) fn within() -> Report {
         resident: 12 * 1024 * 1024,
         ..sample::rung(iterations)
     };
+    let base = sample::report("2f0c", "lru_churn", Verdict::Within);
     Report {
         run: Run {
-            id: "2f0c".to_owned(),
             commit: Some("0123456789abcdef0123456789abcdef01234567".to_owned()),
             package: "plimsoll-scenarios".to_owned(),
-            target: "leaks".to_owned(),
             scenarios: vec!["lru_churn".to_owned(), "http_echo".to_owned()],
-            selected: None,
-            built_with: Vec::new(),
-            benchmark: None,
-            runner: plimsoll_core::report::Runner::Test,
-            plimsoll: "0.1.0".to_owned(),
             files: "target/plimsoll/plimsoll-scenarios/leaks/lru_churn".to_owned(),
-            baseline: "baselines/lru_churn.toml".to_owned(),
+            ..base.run
         },
         rungs: [4_096, 8_192, 16_384].map(rung).to_vec(),
         end: Settled,
@@ -60,8 +54,14 @@ pub(crate) fn within() -> Report {
             before: 4_096,
             after: 16_384,
         }),
-        ..sample::report("2f0c", "lru_churn", Verdict::Within)
+        ..base
     }
+}
+
+/// That report, changed.
+pub(crate) fn with(mut report: Report, change: impl FnOnce(&mut Report)) -> Report {
+    change(&mut report);
+    report
 }
 
 pub(crate) fn tally_of(size: u64, objects: u64) -> Tally {
@@ -130,40 +130,27 @@ pub(crate) fn growth(names: &[&str], before: u64, after: u64, rate: f64) -> Stac
 }
 
 pub(crate) fn regressed() -> Report {
-    let mut report = within();
-    report.verdict = Verdict::Regressed;
-    report.end = Budget;
-    report.rungs[2].iterations = 65_536;
-    report.compared = Some(Compared {
-        before: 4_096,
-        after: 65_536,
-    });
-    report.findings = vec![finding()];
-    let grown = |names: &str, before, after, rate| {
-        let names: Vec<&str> = names.split(' ').collect();
+    let grown = |name, before, after, rate| {
+        let names = ["lru_churn", "lru_churn::fill", name];
         growth(&names, before, after, rate)
     };
-    report.growth = vec![
-        grown(
-            "lru_churn lru_churn::fill lru::LruCache::put",
-            393_216,
-            6_291_456,
-            96.0,
-        ),
-        grown(
-            "lru_churn lru_churn::fill lru::LruCache::resize",
-            4_096,
-            131_072,
-            2.0,
-        ),
-        grown(
-            "lru_churn lru_churn::flush bytes::BytesMut::reserve",
-            70_000,
-            8_560,
-            -1.0,
-        ),
-    ];
-    report
+    let mut shrunk = grown("bytes::BytesMut::reserve", 70_000, 8_560, -1.0);
+    shrunk.stack.0[1] = "lru_churn::flush".to_owned();
+    with(within(), |report| {
+        report.verdict = Verdict::Regressed;
+        report.end = Budget;
+        report.rungs[2].iterations = 65_536;
+        report.compared = Some(Compared {
+            before: 4_096,
+            after: 65_536,
+        });
+        report.findings = vec![finding()];
+        report.growth = vec![
+            grown("lru::LruCache::put", 393_216, 6_291_456, 96.0),
+            grown("lru::LruCache::resize", 4_096, 131_072, 2.0),
+            shrunk,
+        ];
+    })
 }
 
 pub(crate) fn failed() -> Report {

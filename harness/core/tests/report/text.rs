@@ -13,7 +13,7 @@ use plimsoll_core::{Law, Rate, Resource};
 use proptest::prelude::*;
 
 use crate::samples::{
-    any_report, failed, finding, frame, rate_of, regressed, stack, survivors, within,
+    any_report, failed, finding, frame, rate_of, regressed, stack, survivors, with, within,
 };
 
 #[track_caller]
@@ -33,12 +33,15 @@ fn verdict_of(verdict: Verdict, standing: Standing) -> Finding {
     }
 }
 
-/// An allowance for what is not measured any longer.
+/// An allowance for what is not measured any longer, as it is judged.
 fn unused(verdict: Verdict, standing: Standing) -> Finding {
     Finding {
         rate: Rate::default(),
         frames: Vec::new(),
         levels: Vec::new(),
+        allowed: rate_of(1.0, 96.0),
+        reason: Some("lru keeps evicted keys".to_owned()),
+        subject: Subject::Stack(stack(&["...", "lru_churn::fill", "lru::LruCache::put"])),
         ..verdict_of(verdict, standing)
     }
 }
@@ -61,88 +64,230 @@ const COARSE: Threshold = Threshold {
     outside: None,
 };
 
+/// Each report as a test prints it.
 #[test]
-fn nothing_grows() {
-    assert_snapshot!(rendered(&within()));
+fn pages() {
+    for (name, report) in [
+        ("nothing_grows", within()),
+        ("growth_within_allowances", moved()),
+        ("one_stack_keeps_growing", regressed()),
+        ("many_stacks_keep_growing", many_stacks()),
+        (
+            "an_allowance_has_expired",
+            with(regressed(), |report| {
+                let finding = &mut report.findings[0];
+                finding.standing = Standing::Expired;
+                finding.reason = Some("until the next release of lru".to_owned());
+                finding.allowed = rate_of(1.0, 96.0);
+            }),
+        ),
+        ("an_allowance_is_stale", stale()),
+        ("cannot_tell", unclear()),
+        (
+            "cannot_tell_without_memory",
+            with(unclear(), |report| {
+                report.findings.clear();
+                report.rungs.clear();
+                report.visible = None;
+                report.end = LadderEnd::Memory;
+            }),
+        ),
+        ("the_workload_fails", failed()),
+        (
+            "the_workload_is_killed",
+            with(failed(), |report| {
+                report.findings = vec![finding()];
+                report.failure = Some(Failure {
+                    what: "killed by signal 9 (SIGKILL)".to_owned(),
+                    iteration: None,
+                    output: (0..50).map(|n| format!("line {n}\n")).collect(),
+                });
+            }),
+        ),
+        ("the_measurement_cannot_be_trusted", broken()),
+        (
+            "its_baseline_cannot_be_used",
+            with(broken(), |report| {
+                report.end = LadderEnd::Failure;
+                report.measured = None;
+                report.rungs = Vec::new();
+                let newer = "baselines/lru_churn.toml:1: written by a newer plimsoll\n  \
+                             expected format 1 or older, found 3\n  \
+                             hint: upgrade, or remove the file and re-record with \
+                             `plimsoll accept lru_churn`";
+                report.checks = vec![check(BASELINE, CheckOutcome::Failed, newer)];
+            }),
+        ),
+        (
+            "rates_of_a_sampled_run_come_with_their_error",
+            sampled(regressed()),
+        ),
+        (
+            "threads_of_a_sampled_run_have_no_error",
+            with(sampled(regressed()), |report| {
+                report.findings[0].subject = Subject::Resource(Resource::Threads);
+            }),
+        ),
+        (
+            "a_sampled_run_says_what_it_would_have_seen",
+            with(sampled(within()), |report| {
+                let (bytes, iterations) = (4_096, 25_000);
+                report.rarest = Some(Rarest { bytes, iterations });
+            }),
+        ),
+        (
+            "a_sampled_run_cannot_tell",
+            with(sampled(within()), |report| {
+                report.verdict = Verdict::Inconclusive;
+                report.end = LadderEnd::Budget;
+                report.visible = None;
+            }),
+        ),
+    ] {
+        assert_snapshot!(name, rendered(&report));
+    }
     assert_snapshot!(one_line(&within()), @"lru_churn: 16,384 iterations, nothing grows; would have seen 1 object per 1,000 iterations");
+}
+
+fn sampled(report: Report) -> Report {
+    with(report, |report| {
+        let findings = report.findings.iter_mut();
+        findings.for_each(|finding| finding.error = rate_of(0.0625, 3.0));
+        sample_every(report, 4_096);
+    })
+}
+
+fn sample_every(report: &mut Report, bytes: u64) {
+    if let Some(measured) = &mut report.measured {
+        measured.sample_interval = bytes;
+    }
+}
+
+fn stale() -> Report {
+    Report {
+        verdict: Verdict::Improved,
+        findings: vec![unused(Verdict::Improved, Standing::Stale)],
+        ..within()
+    }
+}
+
+fn unclear() -> Report {
+    Report {
+        verdict: Verdict::Inconclusive,
+        end: LadderEnd::Budget,
+        visible: Some(rate_of(0.05, 4.8).into()),
+        threshold: COARSE,
+        findings: vec![Finding {
+            rate: rate_of(0.02, 1.5),
+            error: rate_of(0.05, 4.8),
+            law: Law::Fluctuating,
+            ..verdict_of(Verdict::Inconclusive, Standing::New)
+        }],
+        ..within()
+    }
+}
+
+fn check(name: &str, outcome: CheckOutcome, detail: &str) -> Check {
+    Check {
+        name: name.to_owned(),
+        outcome,
+        detail: detail.to_owned(),
+    }
+}
+
+fn broken() -> Report {
+    let objects = "expected 64 objects of 1,024 bytes, found 0";
+    let unread = "`stats.allocated` could not be read";
+    Report {
+        verdict: Verdict::Broken,
+        checks: vec![
+            check("canary", CheckOutcome::Failed, objects),
+            check("coverage", CheckOutcome::Unavailable, unread),
+        ],
+        ..within()
+    }
+}
+
+/// Two stacks within their allowances, one of which has another caller now.
+fn moved() -> Report {
+    let allowed = verdict_of(Verdict::Within, Standing::Allowed);
+    let moved = Finding {
+        standing: Standing::Moved,
+        moved_from: Some(stack(&["main", "lru_churn::fill", "lru::LruCache::put"])),
+        ..allowed.clone()
+    };
+    Report {
+        findings: vec![allowed, moved],
+        visible: Some(rate_of(0.01, 0.001).into()),
+        threshold: COARSE,
+        ..within()
+    }
 }
 
 #[test]
 fn growth_within_allowances() {
-    let mut report = within();
-    let mut allowed = verdict_of(Verdict::Within, Standing::Allowed);
-    report.findings = vec![allowed.clone()];
-    report.visible = Some(rate_of(0.01, 0.001).into());
-    assert_snapshot!(one_line(&report), @"lru_churn: 16,384 iterations, 1 stack grows within its allowance; would have seen 8 B per 8,000 iterations");
-    allowed.standing = Standing::Moved;
-    allowed.moved_from = Some(stack(&["main", "lru_churn::fill", "lru::LruCache::put"]));
-    report.findings.push(allowed);
-    report.threshold = COARSE;
-    assert_snapshot!(rendered(&report));
-    report.findings[1].moved_from = None;
+    let one = with(moved(), |report| {
+        report.findings.pop();
+        report.threshold = within().threshold;
+    });
+    assert_snapshot!(one_line(&one), @"lru_churn: 16,384 iterations, 1 stack grows within its allowance; would have seen 8 B per 8,000 iterations");
+    let from_nowhere = with(moved(), |report| report.findings[1].moved_from = None);
     let line = "1 stack uses allowances that this build does not tell apart";
-    let text = has(&report, line);
+    let text = has(&from_nowhere, line);
     assert!(!text.contains("another caller"), "{text}");
 }
 
-#[test]
-fn one_stack_keeps_growing() {
-    assert_snapshot!(rendered(&regressed()));
-}
-
 /// The line of a finding that says who stayed, of objects that come and go.
-fn stayed(change: impl Fn(&mut Report)) -> String {
-    let mut report = regressed();
-    report.findings[0].survivors = vec![
-        survivors(0, 16_384, Some(16_384), 164),
-        survivors(16_384, 32_768, Some(16_384), 163),
-        survivors(32_768, 65_536, Some(32_768), 528),
-    ];
-    change(&mut report);
-    let text = rendered(&report);
-    text.lines()
-        .filter(|line| line.contains("born in"))
-        .collect()
-}
-
 #[test]
 fn who_stayed() {
-    assert_snapshot!(stayed(|_| {}), @"  born in iterations 16,385–32,768: 16,384 allocated, 163 alive at 65,536");
-    let none_left = |report: &mut Report| report.findings[0].survivors[1].alive.objects = 0;
-    assert_snapshot!(stayed(none_left), @"  born in iterations 16,385–32,768: 16,384 allocated, none alive at 65,536");
+    type Change = fn(&mut Report);
     // Where the profiler does not keep what was allocated, levels say that something went.
-    fn unknown(report: &mut Report) {
+    const UNKNOWN: Change = |report| {
         let survivors = report.findings[0].survivors.iter_mut();
         survivors.for_each(|octave| octave.allocated = None);
-    }
-    let sampled = |report: &mut Report| {
-        unknown(report);
-        report.findings[0].levels.reverse();
-        sample_every(report, 512);
     };
-    assert_snapshot!(stayed(sampled), @"  born in iterations 16,385–32,768: about 163 alive at 65,536");
-    type Change = fn(&mut Report);
-    let silent: [(&str, Change); 4] = [
-        ("unknown", unknown),
-        ("first octave", |report| {
-            report.findings[0].survivors.truncate(1)
-        }),
+    let said: [(Change, &str); 7] = [
+        (|_| {}, "16,384 allocated, 163 alive at 65,536"),
+        (
+            |report| report.findings[0].survivors[1].alive.objects = 0,
+            "16,384 allocated, none alive at 65,536",
+        ),
+        (
+            |report| {
+                UNKNOWN(report);
+                report.findings[0].levels.reverse();
+                sample_every(report, 512);
+            },
+            "about 163 alive at 65,536",
+        ),
+        (UNKNOWN, ""),
+        // Of the first octave alone.
+        (|report| report.findings[0].survivors.truncate(1), ""),
         // A list that is replaced as it grows is always young.
-        ("stepped", |report| report.findings[0].law = Law::Stepped),
-        ("no births", |report| report.findings[0].survivors.clear()),
+        (|report| report.findings[0].law = Law::Stepped, ""),
+        (|report| report.findings[0].survivors.clear(), ""),
     ];
-    for (name, change) in silent {
-        assert_eq!(stayed(change), "", "{name}");
+    for (case, (change, expected)) in said.iter().enumerate() {
+        let mut report = regressed();
+        report.findings[0].survivors = vec![
+            survivors(0, 16_384, Some(16_384), 164),
+            survivors(16_384, 32_768, Some(16_384), 163),
+            survivors(32_768, 65_536, Some(32_768), 528),
+        ];
+        change(&mut report);
+        let text = rendered(&report);
+        let line = text.split_once("born in iterations 16,385–32,768: ");
+        let line = line.and_then(|(_, line)| line.lines().next());
+        assert_eq!(line.unwrap_or_default(), *expected, "{case}");
     }
 }
 
-#[test]
-fn many_stacks_keep_growing() {
+fn many_stacks() -> Report {
     let service =
         "<hyper::client::legacy::connect::http::HttpConnector<R> as tower_service::Service>::call";
     let call = "hyper-util-0.1.17/src/client/legacy/connect/http.rs";
     let long = "src/a/very/long/path/that/goes/on/and/on/until/it/does/not/fit/file.rs";
-    let (bytes_mut, deep) = ("bytes::BytesMut::reserve", 0..12);
+    let bytes_mut = "bytes::BytesMut::reserve";
     let sampled = Finding {
         rate: rate_of(12.345, 1_234_567.0),
         error: rate_of(0.25, 25_000.0),
@@ -156,19 +301,18 @@ fn many_stacks_keep_growing() {
         ],
         ..finding()
     };
+    let deep = (0..12).map(|n| frame(&format!("deep::frame_{n}"), None));
     let site = Finding {
         subject: Subject::Site {
             frames: stack(&[bytes_mut]),
             stacks: 37,
         },
         rate: rate_of(0.002, 0.03),
-        frames: deep
-            .map(|n| frame(&format!("deep::frame_{n}"), None))
-            .collect(),
+        frames: deep.collect(),
         ..finding()
     };
-    let resource = |subject, objects| Finding {
-        subject,
+    let resource = |resource, objects| Finding {
+        subject: Subject::Resource(resource),
         rate: rate_of(objects, 0.0),
         frames: Vec::new(),
         ..finding()
@@ -177,25 +321,25 @@ fn many_stacks_keep_growing() {
         subject: Subject::Stack(stack(&["main", bytes_mut])),
         ..finding()
     };
-    let mut report = regressed();
-    report.end = LadderEnd::Memory;
-    report.findings = vec![
-        sampled,
-        site,
-        resource(Subject::Resource(Resource::Threads), 1.0),
-        resource(Subject::Resource(Resource::Descriptors), 0.5),
-        finding(),
-        finding(),
-        finding(),
-        on_site,
-        verdict_of(Verdict::Inconclusive, Standing::New),
-        verdict_of(Verdict::Within, Standing::Allowed),
-    ];
-    report.completeness.unresolved = 12;
-    report.completeness.without_debug_info = 1;
-    report.completeness.truncated_stacks = 3;
-    report.notes = vec!["libfoo.so is stripped".to_owned()];
-    assert_snapshot!(rendered(&report));
+    with(regressed(), |report| {
+        report.end = LadderEnd::Memory;
+        report.findings = vec![
+            sampled,
+            site,
+            resource(Resource::Threads, 1.0),
+            resource(Resource::Descriptors, 0.5),
+            finding(),
+            finding(),
+            finding(),
+            on_site,
+            verdict_of(Verdict::Inconclusive, Standing::New),
+            verdict_of(Verdict::Within, Standing::Allowed),
+        ];
+        report.completeness.unresolved = 12;
+        report.completeness.without_debug_info = 1;
+        report.completeness.truncated_stacks = 3;
+        report.notes = vec!["libfoo.so is stripped".to_owned()];
+    })
 }
 
 #[test]
@@ -250,100 +394,35 @@ fn growth_with_time() {
 }
 
 #[test]
-fn an_allowance_has_expired() {
-    let mut report = regressed();
-    report.findings[0].standing = Standing::Expired;
-    report.findings[0].reason = Some("until the next release of lru".to_owned());
-    report.findings[0].allowed = rate_of(1.0, 96.0);
-    assert_snapshot!(rendered(&report));
-}
-
-#[test]
-fn an_allowance_is_stale() {
-    let mut report = within();
-    report.verdict = Verdict::Improved;
-    // As it is judged: nothing was measured there.
-    report.findings = vec![Finding {
-        allowed: rate_of(1.0, 96.0),
-        reason: Some("lru keeps evicted keys".to_owned()),
-        subject: Subject::Stack(stack(&["...", "lru_churn::fill", "lru::LruCache::put"])),
-        ..unused(Verdict::Improved, Standing::Stale)
-    }];
-    assert_snapshot!(rendered(&report), @"
-    lru_churn: 1 allowance is no longer needed (16,384 iterations, every allocation
-      counted)
-
-      to remove what is no longer needed: cargo plimsoll accept lru_churn
-      it stands in: baselines/lru_churn.toml
-
-      an allowance of 96 B, 1.00 objects per iteration is no longer needed
-        lru::LruCache::put
-        └ lru_churn::fill
-          └ ...
-        accepted because: lru keeps evicted keys
-
-      files: target/plimsoll/plimsoll-scenarios/leaks/lru_churn/
-    ");
-    report.findings[0].standing = Standing::Expired;
-    report.findings[0].verdict = Verdict::Regressed;
-    report.verdict = Verdict::Regressed;
+fn an_allowance_that_nothing_uses() {
+    let expired = Report {
+        verdict: Verdict::Regressed,
+        findings: vec![unused(Verdict::Regressed, Standing::Expired)],
+        ..within()
+    };
     let lines = "lru_churn: 1 allowance has expired (16,384 iterations, every allocation counted)
         to remove what has expired: cargo plimsoll accept lru_churn
         an allowance of 96 B, 1.00 objects per iteration has expired, and nothing uses";
-    let text = has(&report, lines);
+    let text = has(&expired, lines);
     assert!(!text.contains("it stands in"), "{text}");
-}
 
-#[test]
-fn an_allowance_is_stale_beside_growth() {
-    let mut report = regressed();
-    let unused = unused(Verdict::Improved, Standing::Stale);
-    report.findings.push(unused);
+    let beside_growth = with(regressed(), |report| {
+        report.findings.extend(stale().findings);
+    });
     // To accept would take the growth as well.
     let lines = "1 allowance is no longer needed: cargo plimsoll review lru_churn
         fix it, or accept it: cargo plimsoll accept lru_churn --reason \"…\"";
-    has(&report, lines);
-}
-
-#[test]
-fn cannot_tell() {
-    let mut report = within();
-    report.verdict = Verdict::Inconclusive;
-    report.end = LadderEnd::Budget;
-    report.visible = Some(rate_of(0.05, 4.8).into());
-    report.threshold = COARSE;
-    report.findings = vec![Finding {
-        rate: rate_of(0.02, 1.5),
-        error: rate_of(0.05, 4.8),
-        law: Law::Fluctuating,
-        ..verdict_of(Verdict::Inconclusive, Standing::New)
-    }];
-    assert_snapshot!(rendered(&report));
-
-    report.findings.clear();
-    report.rungs.clear();
-    report.visible = None;
-    report.end = LadderEnd::Memory;
-    assert_snapshot!(rendered(&report));
-}
-
-fn failing(what: &str, iteration: Option<u64>, output: String) -> Report {
-    let failure = Failure {
-        what: what.to_owned(),
-        iteration,
-        output,
-    };
-    Report {
-        failure: Some(failure),
-        ..failed()
-    }
+    has(&beside_growth, lines);
 }
 
 /// A backtrace ends in the runtime: what is next to the panic is the workload's.
 #[test]
 fn a_panic_with_a_backtrace() {
     let frames: String = (0..60).map(|n| format!("  {n}: frame\n")).collect();
-    let output = format!("before\nthread 'main' panicked at src/a.rs:1:2:\n{frames}");
+    let report = with(failed(), |report| {
+        let failure = report.failure.as_mut().unwrap();
+        failure.output = format!("before\nthread 'main' panicked at src/a.rs:1:2:\n{frames}");
+    });
     let lines = "what it printed:
         before
         thread 'main' panicked at src/a.rs:1:2:
@@ -351,63 +430,8 @@ fn a_panic_with_a_backtrace() {
         … 36 lines left out
         55: frame
         59: frame";
-    let text = has(
-        &failing("panicked at src/a.rs:1:2: no", Some(7), output),
-        lines,
-    );
+    let text = has(&report, lines);
     assert!(!text.contains("19: frame"), "{text}");
-}
-
-#[test]
-fn the_workload_fails() {
-    assert_snapshot!(rendered(&failed()));
-
-    let output = (0..50).map(|n| format!("line {n}\n")).collect();
-    let mut report = failing("killed by signal 9 (SIGKILL)", None, output);
-    report.findings = vec![finding()];
-    assert_snapshot!(rendered(&report));
-}
-
-fn check(name: &str, outcome: CheckOutcome, detail: &str) -> Check {
-    Check {
-        name: name.to_owned(),
-        outcome,
-        detail: detail.to_owned(),
-    }
-}
-
-#[test]
-fn the_measurement_cannot_be_trusted() {
-    let (failed, unavailable) = (CheckOutcome::Failed, CheckOutcome::Unavailable);
-    let objects = "expected 64 objects of 1,024 bytes, found 0";
-    let unread = "`stats.allocated` could not be read";
-    let mut report = within();
-    report.verdict = Verdict::Broken;
-    report.checks = vec![
-        check("canary", failed, objects),
-        check("coverage", unavailable, unread),
-    ];
-    assert_snapshot!(rendered(&report));
-
-    report.end = LadderEnd::Failure;
-    report.measured = None;
-    report.rungs = Vec::new();
-    let newer = "baselines/lru_churn.toml:1: written by a newer plimsoll\n  \
-                 expected format 1 or older, found 3\n  \
-                 hint: upgrade, or remove the file and re-record with \
-                 `plimsoll accept lru_churn`";
-    report.checks = vec![check(BASELINE, failed, newer)];
-    assert_snapshot!(rendered(&report), @"
-    lru_churn: its baseline cannot be used
-
-      baseline: baselines/lru_churn.toml:1: written by a newer plimsoll
-        expected format 1 or older, found 3
-        hint: upgrade, or remove the file and re-record with `plimsoll accept
-          lru_churn`
-        nothing was measured: fix the file, or restore its last version
-
-      files: target/plimsoll/plimsoll-scenarios/leaks/lru_churn/
-    ");
 }
 
 #[test]
@@ -419,19 +443,12 @@ fn a_name_that_no_scenario_can_have_is_in_no_command() {
     assert!(!text.contains("cargo plimsoll"), "{text}");
 }
 
-#[test]
-fn colour_adds_nothing_but_colour() {
-    let mut style = Style::plain();
-    let plain = render(&regressed(), &style);
-    style.color = true;
-    let colored = render(&regressed(), &style);
-    assert!(colored.starts_with("\u{1b}[1;31mlru_churn"), "{colored:?}");
-    let without = |part: &str| match part.strip_prefix('[') {
-        Some(rest) => rest.split_once('m').map_or("", |(_, text)| text).to_owned(),
-        None => part.to_owned(),
-    };
-    let without: String = colored.split('\u{1b}').map(without).collect();
-    assert_eq!(without, plain);
+/// What is printed in colour, without its colours.
+fn without_colour(colored: &str) -> String {
+    let mut parts = colored.split("\u{1b}[");
+    let first = parts.next().unwrap_or_default();
+    let texts = parts.map(|part| part.split_once('m').map_or("", |(_, text)| text));
+    first.to_owned() + &texts.collect::<String>()
 }
 
 proptest! {
@@ -445,6 +462,8 @@ proptest! {
         let style = Style { width, ..Style::plain() };
         let text = render(&report, &style);
         prop_assert!(text.ends_with('\n'));
+        let colored = render(&report, &Style { color: true, ..style });
+        prop_assert_eq!(without_colour(&colored), text.as_str());
         let mut before = "";
         for line in text.lines() {
             // A path is whole, on a line of its own.
@@ -470,116 +489,59 @@ proptest! {
     }
 }
 
-#[test]
-fn rates_of_a_sampled_run_come_with_their_error() {
-    let mut report = regressed();
-    report.findings[0].error = rate_of(0.0625, 3.0);
-    sample_every(&mut report, 4_096);
-    assert_snapshot!(rendered(&report));
-
-    // Threads are counted, and what was not sampled has no error.
-    report.findings[0].subject = Subject::Resource(Resource::Threads);
-    assert_snapshot!(rendered(&report));
-}
-
-#[test]
-fn a_sampled_run_says_what_it_would_have_seen() {
-    let mut report = within();
-    sample_every(&mut report, 4_096);
-    let (bytes, iterations) = (4_096, 25_000);
-    report.rarest = Some(Rarest { bytes, iterations });
-    assert_snapshot!(rendered(&report));
-
-    report.verdict = Verdict::Inconclusive;
-    report.end = LadderEnd::Budget;
-    report.visible = None;
-    report.rarest = None;
-    assert_snapshot!(rendered(&report));
-}
-
-fn sample_every(report: &mut Report, bytes: u64) {
-    if let Some(measured) = &mut report.measured {
-        measured.sample_interval = bytes;
-    }
-}
-
-/// A finding whose frames have those names and files, leaf first.
-fn blamed(frames: &[(&str, &str)]) -> Finding {
-    blamed_from(frames, None)
-}
-
-/// The same, for a stack that begins there.
-fn blamed_from(frames: &[(&str, &str)], origin: Option<Origin>) -> Finding {
-    let frames: Vec<_> = frames
-        .iter()
-        .map(|(name, file)| frame(name, (!file.is_empty()).then_some((*file, 7))))
-        .collect();
+/// A finding on a stack of those functions, leaf first, and where it begins, if a word after `^`
+/// says that.
+fn blamed(stack: &str) -> Finding {
     let lock = "[[package]]\nname = \"jobs\"\ndependencies = [\"hyper\"]\n\
                 [[package]]\nname = \"hyper\"\nsource = \"r\"\ndependencies = [\"want\"]\n\
                 [[package]]\nname = \"want\"\nsource = \"r\"\n";
+    let (names, origin) = stack.split_once(" ^ ").unwrap_or((stack, ""));
+    let of_file = |name: &str| match name.split("::").next()? {
+        "jobs" => Some(("src/jobs.rs", 7)),
+        "hyper" => Some(("hyper-1.9.0/src/client.rs", 7)),
+        "want" => Some(("want-0.3.1/src/lib.rs", 7)),
+        _ => None,
+    };
     let trace = Trace {
-        frames,
-        origin,
+        frames: names
+            .split(' ')
+            .map(|name| frame(name, of_file(name)))
+            .collect(),
+        origin: match origin {
+            "iteration" => Some(Origin::Iteration),
+            "setup" => Some(Origin::Setup),
+            "thread" => Some(Origin::Thread),
+            _ => None,
+        },
         lacks: None,
     };
+    let packages = Packages::of_lockfile(lock);
     Finding {
-        blame: Blame::of(
-            &trace,
-            "pages",
-            &Packages::of_lockfile(lock),
-            &SourceFiles::default(),
-        ),
+        blame: Blame::of(&trace, "pages", &packages, &SourceFiles::default()),
         frames: trace.frames,
         ..finding()
     }
 }
 
+const PLACES: &str = "
+jobs::start ^ iteration = jobs::start at src/jobs.rs:7
+tokio::task::spawn::spawn jobs::start ^ iteration = tokio::task::spawn::spawn, called from jobs::start at src/jobs.rs:7
+want::new hyper::connect jobs::start ^ thread = want::new, through hyper::connect, called from jobs::start at src/jobs.rs:7
+want::new ^ thread = want::new at want-0.3.1/src/lib.rs:7, in a thread of want, which hyper needs
+want::new = want::new at want-0.3.1/src/lib.rs:7
+want::new ^ iteration = want::new at want-0.3.1/src/lib.rs:7, called from the workload `pages`
+want::new hyper::connect ^ setup = want::new at want-0.3.1/src/lib.rs:7, through hyper::connect, called from the setup of the workload `pages`
+plimsoll_subject::workload_iteration ^ iteration = the workload `pages`
+plimsoll_subject::workload_iteration = a function that is not known
+plimsoll_subject::workload_iteration ^ thread = a thread that the workload started
+mystery = mystery
+";
+
 #[test]
 fn the_place_to_blame() {
-    let spawn = (
-        "tokio::task::spawn::spawn",
-        "tokio-1.54.1/src/task/spawn.rs",
-    );
-    let start = ("jobs::start", "src/jobs.rs");
-    let want = ("want::new", "want-0.3.1/src/lib.rs");
-    let hyper = ("hyper::connect", "hyper-1.9.0/src/client.rs");
-    let harness = ("plimsoll_subject::workload_iteration", "");
-    let [iteration, setup, thread] = [Origin::Iteration, Origin::Setup, Origin::Thread].map(Some);
-    for (frames, origin, expected) in [
-        (&[start][..], iteration, "jobs::start at src/jobs.rs:7"),
-        (
-            &[spawn, start],
-            iteration,
-            "tokio::task::spawn::spawn, called from jobs::start at src/jobs.rs:7",
-        ),
-        (
-            &[want, hyper, start],
-            thread,
-            "want::new, through hyper::connect, called from jobs::start at src/jobs.rs:7",
-        ),
-        (
-            &[want],
-            thread,
-            "want::new at want-0.3.1/src/lib.rs:7, in a thread of want, which hyper needs",
-        ),
-        (&[want], None, "want::new at want-0.3.1/src/lib.rs:7"),
-        (
-            &[want],
-            iteration,
-            "want::new at want-0.3.1/src/lib.rs:7, called from the workload `pages`",
-        ),
-        (
-            &[want, hyper],
-            setup,
-            "want::new at want-0.3.1/src/lib.rs:7, through hyper::connect, called from the setup \
-             of the workload `pages`",
-        ),
-        (&[harness], iteration, "the workload `pages`"),
-        (&[harness], None, "a function that is not known"),
-        (&[harness], thread, "a thread that the workload started"),
-        (&[("mystery", "")], None, "mystery"),
-    ] {
-        let finding = blamed_from(frames, origin);
+    for line in PLACES.trim().lines() {
+        let (stack, expected) = line.split_once(" = ").unwrap();
+        let finding = blamed(stack);
         let words = finding.blamed().map(|words| words.plain());
         assert_eq!(words.as_deref(), Some(expected));
         let sentence = regressed().sentence(&finding).plain();
@@ -596,11 +558,9 @@ fn the_place_to_blame() {
 #[test]
 fn functions_of_one_cause_are_named_together() {
     let said = |names: &[&str]| {
-        let called = ("want::call", "want-0.3.1/src/lib.rs");
-        let start = ("jobs::start", "src/jobs.rs");
-        let stack = |name: &&str| match *name == called.0 {
-            true => blamed(&[called, start]),
-            false => blamed(&[(name, "want-0.3.1/src/lib.rs"), called, start]),
+        let stack = |name: &&str| match *name {
+            "want::call" => blamed("want::call jobs::start"),
+            name => blamed(&format!("{name} want::call jobs::start")),
         };
         let mut report = regressed();
         report.findings = names.iter().map(stack).collect();
@@ -634,35 +594,30 @@ fn functions_of_one_cause_are_named_together() {
 
 #[test]
 fn runs_of_frames_and_plumbing_are_dim() {
-    let cell = ("tokio::runtime::task::core::Cell::new", "");
-    let spawn = ("tokio::task::spawn::spawn", "");
-    let start = ("jobs::start", "src/jobs.rs");
-    let hyper: Vec<String> = (0..12).map(|n| format!("hyper::f{n}")).collect();
-    let hyper = hyper.iter().map(|name| (name.as_str(), ""));
-    let frames: Vec<_> = [cell, spawn]
-        .into_iter()
-        .chain(hyper)
-        .chain([start, spawn])
-        .collect();
+    let hyper: String = (0..12).map(|n| format!("hyper::f{n} ")).collect();
+    let spawn = "tokio::task::spawn::spawn";
     let mut report = regressed();
-    report.findings = vec![blamed(&frames)];
+    report.findings = vec![blamed(&format!(
+        "tokio::runtime::task::core::Cell::new {spawn} {hyper}jobs::start {spawn}"
+    ))];
     report.own = vec!["jobs".to_owned()];
     let color = Style {
         color: true,
         ..Style::plain()
     };
     let text = render(&report, &color).replace("\u{1b}", "");
+    assert!(text.starts_with("[1;31mlru_churn"), "{text}");
     let stack = text
         .lines()
         .filter(|line| line.contains("::") || line.contains("frame"));
     let stack = stack.skip(1).collect::<Vec<_>>().join("\n");
     assert_snapshot!(stack, @"
     [2m… 2 frames of tokio[0m
-    └ [1mhyper::f0[0m
-      └ hyper::f1
+    └ [1mhyper::f0[0m                                   [2mhyper-1.9.0/src/client.rs:7[0m
+      └ hyper::f1                                 [2mhyper-1.9.0/src/client.rs:7[0m
         └ [2m… 8 frames of hyper[0m
-          └ hyper::f10
-            └ hyper::f11
+          └ hyper::f10                            [2mhyper-1.9.0/src/client.rs:7[0m
+            └ hyper::f11                          [2mhyper-1.9.0/src/client.rs:7[0m
               └ jobs::start                       [2msrc/jobs.rs:7[0m
                 └ [2mtokio::task::spawn::spawn[0m
     ");
