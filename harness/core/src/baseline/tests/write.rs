@@ -2,8 +2,6 @@
 
 use crate::Resource;
 
-use similar::{ChangeTag, TextDiff};
-
 use super::*;
 
 /// A file's text after all of it was accepted.
@@ -47,20 +45,6 @@ fn removed(existing: &str, shown: &[&str]) -> String {
         ..Acceptance::default()
     };
     settled(Some(existing), &acceptance)
-}
-
-/// Every line that an update took out (`-`) or added (`+`), below the line that stands before it.
-fn changes(before: &str, after: &str) -> String {
-    let (mut text, mut above) = (String::new(), None);
-    for change in TextDiff::from_lines(before, after).iter_all_changes() {
-        let line = format!("{} {}", change.tag(), change.value());
-        let line = format!("{}\n", line.trim_end());
-        match change.tag() {
-            ChangeTag::Equal => above = Some(line),
-            _ => text.extend(above.take().into_iter().chain([line])),
-        }
-    }
-    text
 }
 
 const MEASURED: &str = r#"[measured]
@@ -136,41 +120,23 @@ fn an_edited_file() {
     leak.allowance.bytes_law = Law::Stepped;
     leak.allowance.issue = Some("https://example.org/8".to_owned());
     let acceptance = all_of_the_run(vec![leak, accept("z a", 1.0, 8.0)]);
-    assert_snapshot!(changes(FULL, &settled(Some(FULL), &acceptance)), @r#"
-      [measured]
-    - target = "x86_64-unknown-linux-gnu"
-    - profile = "debug"
-    - toolchain = "rustc 1.95.0"
-    - jemalloc = "5.3.0"
-    + target = "aarch64-unknown-linux-gnu"
-    + profile = "release"
-    + toolchain = "rustc 1.96.0"
-    + jemalloc = "5.3.1"
-      sample-interval = 1
-    - iterations = 65536
-    + iterations = 1024
-    + test = "lru/leaks"
-      ]
-    - objects = 1
-    - bytes = 48.5
-    - law = "linear"
-    + objects = 2.0
-    + bytes = 96.0
-    + law = "stepped"
-      reason = "never pruned"
-    - issue = "https://example.org/7"
-    + issue = "https://example.org/8"
-      [[allow]]
-    + stack = [
-    +     "z",
-    +     "a",
-    + ]
-    + objects = 1.0
-    + bytes = 8.0
-    + law = "linear"
-    +
-    + [[allow]]
-    "#);
+    let mut expected = FULL.to_owned();
+    let z = "[[allow]]\nstack = [\n    \"z\",\n    \"a\",\n]\nobjects = 1.0\nbytes = 8.0\nlaw = \"linear\"\n\n";
+    for (before, after) in [
+        ("x86_64", "aarch64"),
+        ("debug", "release"),
+        ("1.95.0", "1.96.0"),
+        ("5.3.0", "5.3.1"),
+        ("65536", "1024\ntest = \"lru/leaks\""),
+        ("objects = 1\nbytes = 48.5", "objects = 2.0\nbytes = 96.0"),
+        ("linear", "stepped"),
+        ("org/7", "org/8"),
+        ("[[allow]]\nresource", &format!("{z}[[allow]]\nresource")),
+    ] {
+        assert!(expected.contains(before), "{before}");
+        expected = expected.replacen(before, after, 1);
+    }
+    assert_eq!(settled(Some(FULL), &acceptance), expected);
 }
 
 #[test]
@@ -227,7 +193,8 @@ fn rates_of_a_server() {
         ..with(vec![accept("a", 1.0, 8.0)])
     };
     let by_requests = settled(None, &per("http_requests_total"));
-    assert_snapshot!(by_requests, @r#"
+    let (head, _) = by_requests.split_once("[[allow]]").unwrap();
+    assert_snapshot!(head, @r#"
     # What this scenario may grow per http_requests_total, as agreed with `plimsoll accept`.
     format = 1
 
@@ -236,18 +203,10 @@ fn rates_of_a_server() {
     per = "http_requests_total"
     sample-interval = 524288
     iterations = 1024
-
-    [[allow]]
-    stack = [
-        "a",
-    ]
-    objects = 1.0
-    bytes = 8.0
-    law = "linear"
     "#);
     assert_snapshot!(settled(Some(&by_requests), &per("second")), @"error: rates of another unit: expected allowances per second, found allowances per http_requests_total");
     let by_second = by_requests.replace("\"http_requests_total\"", "\"second\"");
-    let empty = &by_second[..by_second.find("[[allow]]").unwrap()];
+    let (empty, _) = by_second.split_once("[[allow]]").unwrap();
     let anew = settled(Some(empty), &per("http_requests_total"));
     assert!(anew.contains("per = \"http_requests_total\"\n"), "{anew}");
     let wrong = by_second.replace("\"second\"", "\"a second\"");
@@ -262,27 +221,11 @@ fn equal_allowances_become_one() {
         # two\n[[allow]] # three\nstack = ['a', # four\n]\nobjects = 1 # five\nbytes = 8\n\
         law = 'linear'\nreason = 'no #6'\n";
     let accepted = accept("a::h00112233aabbccdd", 3.0, 8.0);
-    assert_snapshot!(changes(text, &updated(Some(text), vec![accepted])), @r#"
-      # one
-    + # two
-    + # three
-    + # four
-    + # five
-      stack = ['a::h0123456789abcdef']
-    - objects = 1
-    + objects = 3.0
-      law = 'linear'
-    + reason = "no #6"
-      law = 'linear'
-    - # two
-    - [[allow]] # three
-    - stack = ['a', # four
-    - ]
-    - objects = 1 # five
-    - bytes = 8
-    - law = 'linear'
-    - reason = 'no #6'
-    "#);
+    let expected = "format = 1\n\
+        # one\n# two\n# three\n# four\n# five\n[[allow]]\nstack = ['a::h0123456789abcdef']\n\
+        objects = 3.0\nbytes = 8\nlaw = 'linear'\nreason = \"no #6\"\n# other\n"
+        .to_owned();
+    assert_eq!(updated(Some(text), vec![accepted]), expected + &entry("b"));
     assert_snapshot!(parsed(&moved(text, "a", "b a")), @"
     b;a 2.0 16.0 linear reason=no #6
     b 1.0 8.0 linear
@@ -391,52 +334,32 @@ bytes = 8
 law = "linear"
 "#;
 
+/// New frames, and the lines of the stack that had been `main old a b`.
+const MOVED: &str = r#"
+main new a b = "main", # ours | "new", # the caller | "a", | "b", # the leaf
+main one two a b = "main", # ours | "one", # the caller | "two", | "a", | "b", # the leaf
+main a b = "main", # ours | # the caller | "a", | "b", # the leaf
+a b = # ours | # the caller | "a", | "b", # the leaf
+x main old a b = "x", | "main", # ours | "old", # the caller | "a", | "b", # the leaf
+main old = "main", # ours | "old", # the caller | # the leaf
+p q = "p", # ours | "q", # the caller | # the leaf
+"#;
+
 #[test]
 fn a_moved_allowance_keeps_all_but_its_caller() {
-    let change = |to: &str| changes(CALLERS, &moved(CALLERS, "main old a b", to));
-    assert_snapshot!(change("main new a b"), @r#"
-          "main", # ours
-    -     "old", # the caller
-    +     "new", # the caller
-    "#);
-    assert_snapshot!(change("main one two a b"), @r#"
-          "main", # ours
-    -     "old", # the caller
-    +     "one", # the caller
-    +     "two",
-    "#);
-    assert_snapshot!(change("main a b"), @r#"
-          "main", # ours
-    -     "old", # the caller
-    +     # the caller
-    "#);
-    assert_snapshot!(change("a b"), @r#"
-      stack = [
-    -     "main", # ours
-    -     "old", # the caller
-    +     # ours
-    +     # the caller
-    "#);
-    assert_snapshot!(change("x main old a b"), @r#"
-      stack = [
-    +     "x",
-    "#);
-    assert_snapshot!(change("main old"), @r#"
-          "old", # the caller
-    -     "a",
-    -     "b", # the leaf
-    +     # the leaf
-    "#);
-    assert_snapshot!(change("p q"), @r#"
-      stack = [
-    -     "main", # ours
-    -     "old", # the caller
-    -     "a",
-    -     "b", # the leaf
-    +     "p", # ours
-    +     "q", # the caller
-    +     # the leaf
-    "#);
+    // The lines of the frames of its first allowance; the rest is as it was.
+    let (start, rest) = CALLERS.split_once("    \"main\"").unwrap();
+    let end = &rest[rest.find("]\nobjects").unwrap()..];
+    for line in MOVED.trim().lines() {
+        let (to, expected) = line.split_once(" = ").unwrap();
+        let text = moved(CALLERS, "main old a b", to);
+        let frames = text
+            .strip_prefix(start)
+            .and_then(|text| text.strip_suffix(end));
+        let frames = frames.unwrap_or_else(|| panic!("{to}: {text}")).lines();
+        let frames: Vec<&str> = frames.map(str::trim).collect();
+        assert_eq!(frames.join(" | "), expected, "{to}");
+    }
     for (to, line) in [
         ("y a", r#"stack = ["y", 'a']"#),
         ("y z a", r#"stack = ["y", "z", 'a']"#),
@@ -461,72 +384,18 @@ fn a_moved_allowance_keeps_all_but_its_caller() {
 
 #[test]
 fn a_removed_allowance_takes_its_own_comment_along() {
-    let text = "\
-# ours
-format = 1
-
-# Caches.
-
-# the first
-[[allow]] # odd
-stack = [
-    '...',
-    'a', # leaf
-]
-objects = 1
-bytes = 8
-law = 'linear'
-# the second
-# in two lines
-[[allow]]
-resource = 'threads'
-objects = 1
-law = 'linear'
-
-# Pools.
-
-[[allow]]
-stack = ['b']
-objects = 1
-bytes = 8
-law = 'linear'
-
-# The end.
-";
-    let change = |subjects: &[&str]| changes(text, &removed(text, subjects));
-    assert_snapshot!(change(&["... a"]), @"
-
-    - # the first
-    - [[allow]] # odd
-    - stack = [
-    -     '...',
-    -     'a', # leaf
-    - ]
-    - objects = 1
-    - bytes = 8
-    - law = 'linear'
-    ");
-    assert_snapshot!(change(&["threads"]), @"
-      law = 'linear'
-    - # the second
-    - # in two lines
-    - [[allow]]
-    - resource = 'threads'
-    - objects = 1
-    - law = 'linear'
-    ");
-    assert_snapshot!(removed(text, &["b", "threads", "... a"]), @"
-    # ours
-    format = 1
-
-    # Caches.
-
-    # Pools.
-
-    # The end.
-    ");
-    assert_eq!(removed(text, &["a", "descriptors", "... b"]), text);
+    let first = "# the first\n[[allow]] # odd\nstack = [\n    '...',\n    'a', # leaf\n]\n\
+                 objects = 1\nbytes = 8\nlaw = 'linear'\n";
+    let second = format!("# the second\n# in two lines\n{THREADS}");
+    let (head, tail) = ("# ours\nformat = 1\n\n# Caches.\n\n", "# The end.\n");
+    let third = entry("b");
+    let text = format!("{head}{first}{second}\n# Pools.\n\n{third}\n{tail}");
+    assert_eq!(removed(&text, &["... a"]), text.replace(first, ""));
+    assert_eq!(removed(&text, &["threads"]), text.replace(&second, ""));
+    let none = format!("{head}# Pools.\n\n{tail}");
+    assert_eq!(removed(&text, &["b", "threads", "... a"]), none);
+    assert_eq!(removed(&text, &["a", "descriptors", "... b"]), text);
     let windows = text.replace('\n', "\r\n");
-    let expected = removed(text, &["threads"]).replace('\n', "\r\n");
+    let expected = removed(&text, &["threads"]).replace('\n', "\r\n");
     assert_eq!(removed(&windows, &["threads"]), expected);
 }
