@@ -120,6 +120,11 @@ fn a_few_objects_at_random_rise_if_they_stay() {
         "filling 1 1 1 1 2 2 2 2 3 3 3 3 3 4 4 4 4",
         // New peaks.
         "filling 54 64 74 87 101 112 123 125 132 133 144 144 149 163 186 195 196",
+        // Fewer than five in the last octave, by ones and by threes.
+        "filling 0 0 0 0 1 1 2 2 3 4 4 5 6 7 8 9 10",
+        "filling 0 0 0 0 3 3 6 6 9 12 12 15 18 21 24 27 30",
+        // A line of few, after something was filled.
+        "filling 0 40 70 90 100 101 102 103 104 105 106 108 109 111 113 115 118",
         "stepped 0 0 0 1 1 1 3 3 4 6 8 9 13 15 19 20 27",
         "stepped 1 2 2 2 3 3 6 8 8 9 9 12 12 17 20 26 29",
     ] {
