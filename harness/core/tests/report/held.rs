@@ -94,50 +94,6 @@ fn parsed(text: &str) -> HolderLink {
 }
 
 /// Chains, and what is said of each.
-const WORDS: &str = "
-1 HashMap<u64, Arc<Session>> @ store::open:9 < static app::SESSIONS
-held by a HashMap<u64, Arc<Session>> (filled in store::open at src/store.rs:9), and that by the static app::SESSIONS
-
-50 Box<Page> < 1:1+99 @ pcache_create:30 < deeper
-held by 50 Box<Page>, and those by an object of pcache_create, and so on
-
-1 < local app::SEEN
-held by an object, and that by the thread-local app::SEEN
-
-1:40 HashMap<u64, u8> < local app::SEEN
-40 of 100 Arc<Session> are held by a HashMap<u64, u8>, and that by the thread-local app::SEEN
-
-1:40+60 HashMap<u64, u8> < local app::SEEN
-40 of 100 Arc<Session> are held by a HashMap<u64, u8>, and that by the thread-local app::SEEN; through these, the others
-
-40 BTreeMap<u64, u8> < 9 buffer < local app::SEEN
-held by 40 nodes of BTreeMap<u64, u8>, those by 9 buffers, and those by the thread-local app::SEEN
-
-90 Vec<u8> < 20 BTreeMap<u64, u8> < 4 BTreeMap<u64, u8> < 1 Arc<Registry> < static app::ALL
-held by 90 Vec<u8>, those by 20 nodes of BTreeMap<u64, u8>, those by an Arc<Registry>, and that by the static app::ALL
-
-90 Vec<u8> < 2 HashMap<u64, Vec<u8>> < 2 Box<Tenant> < 1 HashMap<u64, Box<Tenant>> < static app::ALL
-held by 90 Vec<u8>, those by 2 HashMap<u64, Vec<u8>>, and those, through 2 more, by the static app::ALL
-
-100e a future of serve < deeper
-held by 100 tasks that have ended (a future of serve), and so on
-
-100t serve
-held by 100 tasks that have not ended (serve)
-
-lost
-lost: no other live object, static, thread-local or stack points to 100 of 100 Arc<Session>
-
-9 Box<Node> < lost
-held by 9 Box<Node>, which are lost: no other live object, static, thread-local or stack points to them
-
-100 Rc<Child> < cycle
-a cycle: 100 of 100 Arc<Session> are held by each other alone, and an Rc<Child> points back to an Arc<Session>
-
-stack worker < unsure
-lost, or nearly: to 100 of 100 Arc<Session>, only a word on the stack of the thread worker leads, which may be left over from an earlier call
-";
-
 #[test]
 fn every_end_has_its_words() {
     let shards = Holders {
@@ -149,10 +105,8 @@ fn every_end_has_its_words() {
         )
     };
     let of_static = |of| containers("Vec<u64>", of, "static app::SESSIONS");
-    let rows = WORDS
-        .trim()
-        .split("\n\n")
-        .map(|row| row.split_once('\n').unwrap());
+    let rows = include_str!("held.txt").trim_end().split("\n\n");
+    let rows = rows.map(|row| row.split_once('\n').unwrap());
     let rows = rows.map(|(text, words)| (chain(text), "100 Arc<Session>", words));
     for (holders, objects, words) in rows.chain([
         (

@@ -344,53 +344,47 @@ fn many_stacks() -> Report {
 
 #[test]
 fn growth_with_time() {
-    let by_clock = |followed| {
-        let per_second = rate_of(2.0, 192.0);
-        Some(Clock {
+    use Verdict::{Inconclusive, Regressed};
+    let per_second = rate_of(2.0, 192.0);
+    let clocked = |followed| Finding {
+        clock: Some(Clock {
             per_second,
             followed,
-        })
+        }),
+        ..finding()
     };
-    let mut said = Vec::new();
-    let mut say = |report: &Report| {
-        let text = rendered(report);
-        said.push(text.split("\n\n").next().unwrap_or_default().to_owned());
-        text
+    let by_iterations = Finding {
+        subject: Subject::Stack(stack(&["main", "dns::keep"])),
+        ..finding()
     };
-    let mut report = regressed();
-    report.end = LadderEnd::Budget;
-    report.findings[0].clock = by_clock(186);
-    say(&report);
-    report.verdict = Verdict::Inconclusive;
-    report.findings[0].verdict = Verdict::Inconclusive;
-    report.findings[0].clock = by_clock(26);
-    report.enough = Some(BuilderSetting {
-        key: "budget".to_owned(),
-        value: "3m".to_owned(),
-    });
-    assert!(say(&report).contains("\n  a budget of about 3m would do\n"));
-    let of = |subject| Finding {
-        subject,
-        blame: None,
-        ..report.findings[0].clone()
+    let other = Finding {
+        clock: clocked(26).clock,
+        ..by_iterations.clone()
     };
-    let another = of(Subject::Stack(stack(&["main", "dns::keep"])));
     let outside = Finding {
+        subject: Subject::Resource(Resource::Outside),
         rate: rate_of(0.0, 65_536.0),
-        clock: None,
-        ..of(Subject::Resource(Resource::Outside))
+        ..finding()
     };
-    report.findings.push(another);
-    say(&report);
-    report.findings.push(outside);
-    for finding in &mut report.findings {
-        finding.verdict = Verdict::Regressed;
-    }
-    report.verdict = Verdict::Regressed;
-    say(&report);
-    report.findings[1].clock = None;
-    say(&report);
-    assert_snapshot!(said.join("\n\n"));
+    let texts = [
+        (Regressed, vec![clocked(186)]),
+        (Inconclusive, vec![clocked(26)]),
+        (Inconclusive, vec![clocked(26), other.clone()]),
+        (Regressed, vec![clocked(26), other, outside.clone()]),
+        (Regressed, vec![clocked(26), by_iterations, outside]),
+    ]
+    .map(|(verdict, findings)| {
+        let mut report = with(regressed(), |report| report.findings = findings);
+        let findings = report.findings.iter_mut();
+        findings.for_each(|finding| finding.verdict = verdict);
+        report.verdict = verdict;
+        let (key, value) = ("budget".to_owned(), "3m".to_owned());
+        report.enough = Some(BuilderSetting { key, value });
+        rendered(&report)
+    });
+    assert!(texts[1].contains("\n  a budget of about 3m would do\n"));
+    let said = texts.each_ref().map(|text| text.split("\n\n").next());
+    assert_snapshot!(said.map(Option::unwrap_or_default).join("\n\n"));
 }
 
 #[test]
