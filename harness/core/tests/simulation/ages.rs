@@ -2,6 +2,7 @@
 //! healthy one called a leak, and how small a leak is found?
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use plimsoll_core::ages::{Birth, Fate, Generation, judge};
@@ -14,7 +15,7 @@ const DAY: f64 = 86_400.0;
 static BIRTHS: LazyLock<Vec<Birth>> = LazyLock::new(|| (0..).map_while(Birth::new).collect());
 
 /// The birth of what is allocated at that uptime, in seconds.
-pub(crate) fn birth_at(uptime: f64) -> Birth {
+fn birth_at(uptime: f64) -> Birth {
     BIRTHS[BIRTHS.partition_point(|birth| birth.start() <= uptime) - 1]
 }
 
@@ -114,55 +115,51 @@ fn swings(swing: f64, phase: f64) -> impl Fn(f64) -> f64 {
 
 type Shape = (&'static str, u64, fn(&mut Heap, &mut Random));
 
+/// So many objects come in all, and each lives for up to a share of the uptime.
+fn turnover(
+    heap: &mut Heap,
+    random: &mut Random,
+    objects: Range<f64>,
+    lives: Range<f64>,
+    busy: impl Fn(f64) -> f64,
+) {
+    let rate = random.magnitude(objects.start, objects.end) / heap.uptime;
+    let life = random.magnitude(lives.start, lives.end) * heap.uptime;
+    heap.turned_over(random, |at| rate * busy(at), |age| (-age / life).exp());
+}
+
 /// Healthy stacks, and how many of [`RUNS`] may be called a leak.
 const HEALTHY: [Shape; 10] = [
     ("turnover, lives up to 1/20", 0, |heap, random| {
-        let (rate, life) = (random.magnitude(1e2, 1e6), random.magnitude(1e-6, 0.05));
-        let (rate, life) = (rate / heap.uptime, life * heap.uptime);
-        heap.turned_over(random, |_| rate, |age| (-age / life).exp());
+        turnover(heap, random, 1e2..1e6, 1e-6..0.05, |_| 1.0);
     }),
     ("turnover, lives of 1/20 to 1/8", 0, |heap, random| {
-        let (rate, life) = (random.magnitude(1e2, 1e6), random.magnitude(0.05, 0.125));
-        let (rate, life) = (rate / heap.uptime, life * heap.uptime);
-        heap.turned_over(random, |_| rate, |age| (-age / life).exp());
+        turnover(heap, random, 1e2..1e6, 0.05..0.125, |_| 1.0);
     }),
     ("turnover, three times as busy by day", 0, |heap, random| {
-        let (rate, life) = (random.magnitude(1e2, 1e6), random.magnitude(1e-3, 0.125));
-        let (rate, life) = (rate / heap.uptime, life * heap.uptime);
         let swings = swings(0.5, random.unit());
-        heap.turned_over(random, |at| rate * swings(at), |age| (-age / life).exp());
+        turnover(heap, random, 1e2..1e6, 1e-3..0.125, swings);
     }),
     // Their objects live for as long as those of a leak must.
     ("turnover, lives of 1/8 to 1/3", 2, |heap, random| {
-        let (rate, life) = (random.magnitude(1e2, 1e6), random.magnitude(0.125, 0.33));
-        let (rate, life) = (rate / heap.uptime, life * heap.uptime);
-        heap.turned_over(random, |_| rate, |age| (-age / life).exp());
+        turnover(heap, random, 1e2..1e6, 0.125..0.33, |_| 1.0);
     }),
-    (
-        "sessions that end at a limit of up to half",
-        0,
-        |heap, random| {
-            let (rate, most) = (random.magnitude(1e2, 1e5), random.magnitude(1e-2, 0.5));
-            let (rate, most) = (rate / heap.uptime, most * heap.uptime);
-            heap.turned_over(random, |_| rate, |age| f64::from(age < most));
-        },
-    ),
+    ("sessions that end at a limit", 0, |heap, random| {
+        let rate = random.magnitude(1e2, 1e5) / heap.uptime;
+        let most = random.magnitude(1e-2, 0.5) * heap.uptime;
+        heap.turned_over(random, |_| rate, |age| f64::from(age < most));
+    }),
     ("set-up, then nothing", 0, |heap, random| {
         let objects = random.magnitude(1.0, 1e5);
         let until = random.magnitude(1e-6, 0.03) * heap.uptime;
-        heap.turned_over(
-            random,
-            |at| if at < until { objects / until } else { 0.0 },
-            |_| 1.0,
-        );
+        let rate = |at| if at < until { objects / until } else { 0.0 };
+        heap.turned_over(random, rate, |_| 1.0);
     }),
     ("set-up beside turnover", 0, |heap, random| {
         let objects = random.magnitude(1.0, 1e4);
         let birth = birth_at(random.unit() * 0.03 * heap.uptime);
         heap.add(birth, objects, objects.round());
-        let (rate, life) = (random.magnitude(1e2, 1e5), random.magnitude(1e-6, 0.05));
-        let (rate, life) = (rate / heap.uptime, life * heap.uptime);
-        heap.turned_over(random, |_| rate, |age| (-age / life).exp());
+        turnover(heap, random, 1e2..1e5, 1e-6..0.05, |_| 1.0);
     }),
     ("bursts, each freed by the next", 0, |heap, random| {
         let period = random.magnitude(1e-3, 2.0) * heap.uptime;
@@ -182,13 +179,9 @@ const HEALTHY: [Shape; 10] = [
     }),
     ("a cache that has filled", 0, |heap, random| {
         // Each key is there after its first use.
-        let (keys, rate) = (random.magnitude(1e2, 1e5), random.magnitude(8.0, 1e3));
-        let (rate, uptime) = (rate / heap.uptime, heap.uptime);
-        heap.turned_over(
-            random,
-            |at| keys * rate * (-at * rate).exp(),
-            |age| f64::from(age < uptime),
-        );
+        let keys = random.magnitude(1e2, 1e5);
+        let rate = random.magnitude(8.0, 1e3) / heap.uptime;
+        heap.turned_over(random, |at| keys * rate * (-at * rate).exp(), |_| 1.0);
     }),
 ];
 

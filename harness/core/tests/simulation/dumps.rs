@@ -7,7 +7,7 @@ use plimsoll_core::growth::{GoesOn, Trend, Unit};
 use plimsoll_core::{Series, Tally};
 
 use super::random::Random;
-use Does::{Base, Bursts, Fills, FillsSlowly, Leaks, Step, Steps, Swing, Turnover};
+use Does::{Base, Bursts, Fills, FillsSlowly, Leaks, Sampled, Step, Steps, Swing, Turnover};
 
 /// How many dumps there are at equal distances; 0 is a ladder from 1 to 64 distances.
 pub(crate) const DUMPS: [usize; 6] = [4, 6, 12, 30, 60, 0];
@@ -46,6 +46,8 @@ impl Stack {
 /// What a stack does.
 #[derive(Clone, Copy)]
 pub(crate) enum Does {
+    /// Nothing. Of the objects that come and go, and of those that leak, one in ten is sampled.
+    Sampled,
     /// Objects come and go: this many on the mean, which live for this many distances.
     Turnover(f64, f64),
     /// In every fifth dump, up to 3,000 more.
@@ -68,96 +70,49 @@ pub(crate) enum Does {
     Vec,
 }
 
-/// Its name, whether one object in ten is sampled, and what it does.
-pub(crate) type Shape = (&'static str, bool, &'static [Does]);
+/// Its name, and what it does.
+pub(crate) type Shape = (&'static str, &'static [Does]);
+
+/// Objects that come and go, by how long they live.
+const OF_02: Does = Turnover(3_000.0, 0.2);
+const OF_5: Does = Turnover(3_000.0, 5.0);
+const OF_30: Does = Turnover(3_000.0, 30.0);
+const OF_100: Does = Turnover(3_000.0, 100.0);
+/// What comes and goes beside bursts.
+const FEW: Does = Turnover(500.0, 0.2);
+const LEAK: Does = Leaks(1_000.0);
 
 /// Healthy stacks.
 pub(crate) const HEALTHY: [Shape; 11] = [
-    (
-        "3,000 objects that live for 0.2 dumps",
-        false,
-        &[Turnover(3_000.0, 0.2)],
-    ),
-    ("3,000 that live for 5", false, &[Turnover(3_000.0, 5.0)]),
-    ("3,000 that live for 30", false, &[Turnover(3_000.0, 30.0)]),
-    (
-        "3,000 that live for 100",
-        false,
-        &[Turnover(3_000.0, 100.0)],
-    ),
-    (
-        "3,000 that live for 100, sampled",
-        true,
-        &[Turnover(300.0, 100.0)],
-    ),
-    ("bursts", false, &[Turnover(500.0, 0.2), Bursts]),
-    ("one step", false, &[Turnover(3_000.0, 0.2), Step]),
-    ("a cache that fills", false, &[Fills]),
-    (
-        "a cache that fills, beside turnover",
-        false,
-        &[Turnover(3_000.0, 5.0), Fills],
-    ),
-    ("a cache that fills slowly", false, &[FillsSlowly]),
-    ("a daily swing", false, &[Swing]),
+    ("3,000 objects that live for 0.2 dumps", &[OF_02]),
+    ("3,000 that live for 5", &[OF_5]),
+    ("3,000 that live for 30", &[OF_30]),
+    ("3,000 that live for 100", &[OF_100]),
+    ("3,000 that live for 100, sampled", &[Sampled, OF_100]),
+    ("bursts", &[FEW, Bursts]),
+    ("one step", &[OF_02, Step]),
+    ("a cache that fills", &[Fills]),
+    ("a cache that fills, beside turnover", &[OF_5, Fills]),
+    ("a cache that fills slowly", &[FillsSlowly]),
+    ("a daily swing", &[Swing]),
 ];
 
 /// Stacks that leak.
 pub(crate) const LEAKING: [Shape; 14] = [
-    ("1,000 objects, alone", false, &[Leaks(1_000.0)]),
-    (
-        "1,000, beside 3,000 that live for 0.2 dumps",
-        false,
-        &[Turnover(3_000.0, 0.2), Leaks(1_000.0)],
-    ),
-    (
-        "1,000, beside 3,000 that live for 5",
-        false,
-        &[Turnover(3_000.0, 5.0), Leaks(1_000.0)],
-    ),
-    (
-        "1,000, beside 3,000 that live for 30",
-        false,
-        &[Turnover(3_000.0, 30.0), Leaks(1_000.0)],
-    ),
-    (
-        "1,000, beside 3,000 that live for 100",
-        false,
-        &[Turnover(3_000.0, 100.0), Leaks(1_000.0)],
-    ),
-    (
-        "1,000, beside 3,000 that live for 5, sampled",
-        true,
-        &[Turnover(300.0, 5.0), Leaks(100.0)],
-    ),
-    (
-        "1,000, beside 3,000 that live for 100, sampled",
-        true,
-        &[Turnover(300.0, 100.0), Leaks(100.0)],
-    ),
-    ("1,000, in six steps", false, &[Steps]),
-    (
-        "1,000, in six steps, beside 3,000 that live for 0.2",
-        false,
-        &[Turnover(3_000.0, 0.2), Steps],
-    ),
-    ("a `Vec` that doubles", false, &[Does::Vec]),
-    ("30, alone", false, &[Leaks(30.0)]),
-    (
-        "1,000, beside a million that stay",
-        false,
-        &[Base(1_000_000), Leaks(1_000.0)],
-    ),
-    (
-        "3,000, beside bursts",
-        false,
-        &[Turnover(500.0, 0.2), Bursts, Leaks(3_000.0)],
-    ),
-    (
-        "3,000, beside a daily swing",
-        false,
-        &[Swing, Leaks(3_000.0)],
-    ),
+    ("1,000 objects, alone", &[LEAK]),
+    ("1,000, beside 3,000 for 0.2 dumps", &[OF_02, LEAK]),
+    ("1,000, beside 3,000 for 5", &[OF_5, LEAK]),
+    ("1,000, beside 3,000 for 30", &[OF_30, LEAK]),
+    ("1,000, beside 3,000 for 100", &[OF_100, LEAK]),
+    ("the same for 5, sampled", &[Sampled, OF_5, LEAK]),
+    ("the same for 100, sampled", &[Sampled, OF_100, LEAK]),
+    ("1,000, in six steps", &[Steps]),
+    ("in six steps, beside 3,000 for 0.2", &[OF_02, Steps]),
+    ("a `Vec` that doubles", &[Does::Vec]),
+    ("30, alone", &[Leaks(30.0)]),
+    ("1,000, beside a million", &[Base(1_000_000), LEAK]),
+    ("3,000, beside bursts", &[FEW, Bursts, Leaks(3_000.0)]),
+    ("3,000, beside a daily swing", &[Swing, Leaks(3_000.0)]),
 ];
 
 impl Does {
@@ -176,6 +131,7 @@ impl Does {
             let passed = at - before;
             before = *at;
             match self {
+                Sampled => 0,
                 Turnover(mean, life) => {
                     let stays = (-passed / life).exp();
                     there = random.binomial(there, stays) + random.poisson(mean * (1.0 - stays));
@@ -216,15 +172,21 @@ impl Does {
 }
 
 /// One stack of a shape, in this many dumps.
-pub(crate) fn drawn((_, sampled, does): Shape, random: &mut Random, dumps: usize) -> Stack {
+pub(crate) fn drawn((_, does): Shape, random: &mut Random, dumps: usize) -> Stack {
     let at: Vec<f64> = match dumps {
         0 => std::iter::once(0.0)
             .chain((0..25).map(|k| (f64::from(k) / 4.0).exp2()))
             .collect(),
         dumps => (0..dumps).map(|dump| dump as f64).collect(),
     };
+    let sampled = matches!(does, [Sampled, ..]);
     let mut levels = vec![0; at.len()];
     for does in does {
+        let does = match *does {
+            Turnover(mean, life) if sampled => Turnover(mean / 10.0, life),
+            Leaks(objects) if sampled => Leaks(objects / 10.0),
+            does => does,
+        };
         for (level, more) in levels.iter_mut().zip(does.run(random, &at)) {
             *level += more;
         }

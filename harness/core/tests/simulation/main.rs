@@ -10,18 +10,16 @@
 )]
 
 mod ages;
-mod births;
 mod dumps;
 mod model;
 mod random;
 
-use plimsoll_core::Series;
 use plimsoll_core::dump::SampleInterval;
-use plimsoll_core::growth::{GoesOn, Growth, Trend, Unit};
+use plimsoll_core::growth::{GoesOn, Growth};
 
 use model::{GROWING, LEAKS, Profiled, SHAPES, Verdicts, simulate, simulate_growing};
 
-/// Runs of each shape where profiles are exact; where they are sampled, a third of them.
+/// Runs of each shape where profiles are exact and have births; elsewhere, a third of them.
 const RUNS: u64 = 90;
 
 /// Shapes of which at most 1 run in 100 may be inconclusive.
@@ -79,10 +77,10 @@ fn simulated(profiled: Profiled, runs: u64) -> [Verdicts; LEAKS.len()] {
 /// Births are known in a dump of ours, and levels alone in dumps of others.
 #[test]
 fn exact_profiles_are_judged_as_their_fluctuation_allows() {
-    for births in [true, false] {
-        let leaks = simulated((SampleInterval::default(), births), RUNS);
+    for (births, runs) in [(true, RUNS), (false, RUNS / 3)] {
+        let leaks = simulated((SampleInterval::default(), births), runs);
         // There are no rare objects where all are seen.
-        assert!(leaks.iter().filter(|leak| leak.runs() > RUNS / 2).count() >= LEAKS.len() - 1);
+        assert!(leaks.iter().filter(|leak| leak.runs() > runs / 2).count() >= LEAKS.len() - 1);
     }
 }
 
@@ -98,7 +96,7 @@ fn growth_that_leaves_nothing_old_behind_is_never_within() {
 /// `docs/how-it-measures.md`.
 #[test]
 fn sampled_profiles_are_judged_as_their_error_allows() {
-    for bytes in [512, 4_096, 65_536] {
+    for bytes in [512, 65_536] {
         let leaks = simulated((SampleInterval::new(bytes).unwrap(), true), RUNS / 3);
         for (name, leak) in LEAKS.iter().zip(leaks) {
             assert!(leak.runs() > RUNS / 6, "{name}, {bytes} B: {leak:?}");
@@ -127,23 +125,21 @@ fn dumps_of_a_running_process_are_judged_as_chance_allows() {
     };
     for (shape, dumps) in shapes(&dumps::HEALTHY) {
         let said = dumps::simulate(shape, dumps, 1_000, 1);
-        assert!(
-            said[2] <= may_go_on(shape.0, dumps),
-            "{}, {dumps} dumps: {said:?}",
-            shape.0
-        );
+        let most = may_go_on(shape.0, dumps);
+        assert!(said[2] <= most, "{}, {dumps} dumps: {said:?}", shape.0);
     }
     for (shape, dumps) in shapes(&dumps::LEAKING) {
-        let said = dumps::simulate(shape, dumps, 1_000, 1);
         let least = match shape.0 {
-            "1,000 objects, alone" | "1,000, beside 3,000 that live for 100" => 990,
-            "1,000, beside 3,000 that live for 30" => 950,
-            "1,000, beside 3,000 that live for 5" => 920,
-            "1,000, beside 3,000 that live for 0.2 dumps" => 830,
+            "1,000 objects, alone" | "1,000, beside 3,000 for 100" => 990,
+            "1,000, beside 3,000 for 30" => 950,
+            "1,000, beside 3,000 for 5" => 920,
+            "1,000, beside 3,000 for 0.2 dumps" => 830,
             "30, alone" if matches!(dumps, 4..=12) => 250,
             "30, alone" => 800,
-            _ => 0,
+            // Of these, as many are found as the table says.
+            _ => continue,
         };
+        let said = dumps::simulate(shape, dumps, 1_000, 1);
         assert!(said[2] >= least, "{}, {dumps} dumps: {said:?}", shape.0);
     }
 }
@@ -169,8 +165,8 @@ fn found_at_limit(shape: dumps::Shape, dumps: usize) -> usize {
 
 #[test]
 fn growth_that_would_have_been_seen_is_seen() {
-    let nothing = ("nothing else", false, &[][..]);
-    let sampled = ("nothing else, sampled", true, &[][..]);
+    let nothing = ("nothing else", &[][..]);
+    let sampled = ("nothing else, sampled", &[dumps::Does::Sampled][..]);
     let turnover = dumps::HEALTHY.into_iter().take(5);
     for shape in [nothing, sampled].into_iter().chain(turnover) {
         for dumps in dumps::DUMPS {
@@ -178,43 +174,5 @@ fn growth_that_would_have_been_seen_is_seen() {
             let least = if matches!(dumps, 4..=6) { 150 } else { 160 };
             assert!(found >= least, "{}, {dumps} dumps: {found} of 200", shape.0);
         }
-    }
-}
-
-/// Of 60 servers, how many have a stack that keeps growing, by levels alone, and that does or may,
-/// with births.
-fn found_by_births(kept: Option<u64>) -> [usize; 3] {
-    let mut found = [0; 3];
-    let mut random = random::Random(7);
-    for _ in 0..60 {
-        let (at, levels, stays) = births::served(&mut random, kept);
-        let goes_on = |series: &Series| {
-            let trend = Trend::of(&at, series, Unit::Objects);
-            trend.expect("enough dumps").goes_on
-        };
-        found[0] += usize::from(goes_on(&levels) == GoesOn::Yes);
-        let with_births = goes_on(&levels.who_stay(stays));
-        found[1] += usize::from(with_births == GoesOn::Yes);
-        found[2] += usize::from(with_births != GoesOn::No);
-    }
-    found
-}
-
-/// A leak is lost among the levels of a server that is busy in waves. Its objects stay.
-#[test]
-fn births_tell_a_leak_from_waves() {
-    for (kept, by_levels, surely, perhaps) in [
-        (None, 0..=2, 0..=0, 0..=25),
-        // The samples are too few for some.
-        (Some(500), 0..=2, 35..=60, 35..=60),
-        (Some(200), 0..=5, 45..=60, 50..=60),
-        (Some(50), 0..=30, 20..=60, 60..=60),
-    ] {
-        let found = found_by_births(kept);
-        let is_expected = [by_levels, surely, perhaps]
-            .iter()
-            .zip(&found)
-            .all(|(expected, found)| expected.contains(found));
-        assert!(is_expected, "{kept:?}: {found:?}");
     }
 }
