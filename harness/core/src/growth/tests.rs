@@ -125,6 +125,9 @@ fn a_few_objects_at_random_rise_if_they_stay() {
         "filling 0 0 0 0 3 3 6 6 9 12 12 15 18 21 24 27 30",
         // A line of few, after something was filled.
         "filling 0 40 70 90 100 101 102 103 104 105 106 108 109 111 113 115 118",
+        // Steps that grow by two fifths, and steps that double where octaves end at one rung alone.
+        "filling 10 10 24 24 24 24 44 44 44 44 72 72 72 72 111 111 111",
+        "filling 8 8 8 8 8 8 8 8 13 22 22 22 22 22 22 22 39",
         "stepped 0 0 0 1 1 1 3 3 4 6 8 9 13 15 19 20 27",
         "stepped 1 2 2 2 3 3 6 8 8 9 9 12 12 17 20 26 29",
     ] {
