@@ -218,7 +218,7 @@ fn others(page: &mut Page, report: &Report) {
             Subject::Site { stacks, .. } => stacks as u64,
             _ => 1,
         });
-        let n = stacks.sum();
+        let n = stacks.fold(0, u64::saturating_add);
         let use_them = plural(n, "stack uses", "stacks use");
         lines.push(format!(
             "{use_them} allowances that this build does not tell apart"
