@@ -42,8 +42,8 @@ pub(crate) const SHAPES: [Shape; 26] = [
     ("queue that is kept up with", One(queue)),
     ("backlog that grows and shrinks", One(backlog)),
     ("cache with hot and cold keys", One(hot_and_cold)),
-    ("LRU", One(lru)),
-    ("random eviction", One(random_eviction)),
+    ("LRU", One(evicting::<true>)),
+    ("random eviction", One(evicting::<false>)),
     ("two-level cache", One(two_levels)),
     ("slab reuse", One(slab)),
     ("clone and replace", One(clones)),
@@ -74,8 +74,8 @@ const MIX: [fn(&mut Random, u64) -> Behaviour; 17] = [
     queue,
     backlog,
     hot_and_cold,
-    lru,
-    random_eviction,
+    evicting::<true>,
+    evicting::<false>,
     two_levels,
     slab,
     clones,
@@ -260,8 +260,7 @@ type Level = Box<dyn Fn(&mut Random, Step, u64) -> u64>;
 
 /// Births that go on for ever. As many are freed as are too many for the level.
 fn bounded(births: f64, random: &mut Random, order: Order, level: Level) -> Behaviour {
-    let size = size(random);
-    bounded_of(size, births, random, order, level)
+    bounded_of(size(random), births, random, order, level)
 }
 
 fn bounded_of(
@@ -347,15 +346,9 @@ fn hot_and_cold(random: &mut Random, last: u64) -> Behaviour {
     keys(Order::Newest).beside(keys(cold))
 }
 
-fn lru(random: &mut Random, last: u64) -> Behaviour {
-    evicting(random, last, Order::Oldest)
-}
-
-fn random_eviction(random: &mut Random, last: u64) -> Behaviour {
-    evicting(random, last, Order::Random)
-}
-
-fn evicting(random: &mut Random, last: u64, order: Order) -> Behaviour {
+/// A cache that is full, and lets go of the oldest or of any.
+fn evicting<const OLDEST: bool>(random: &mut Random, last: u64) -> Behaviour {
+    let order = if OLDEST { Order::Oldest } else { Order::Random };
     let births = births(random);
     let capacity = capacity(random, births, last, 1.0 / 16.0) as u64;
     bounded(births, random, order, Box::new(move |_, _, _| capacity))
@@ -400,14 +393,12 @@ fn slab(random: &mut Random, last: u64) -> Behaviour {
 /// it is cloned every so many iterations.
 fn clones(random: &mut Random, last: u64) -> Behaviour {
     let most = capacity(random, 1.0, last, 1.0 / 16.0) as u64;
-    let size = size(random);
-    let every = random.magnitude(1.0, last as f64 / 64.0) as u64;
-    cloned(most, size, every)
+    let longest = last as f64 / 64.0;
+    cloned(most, size(random), random.magnitude(1.0, longest) as u64)
 }
 
 fn growing_clones(random: &mut Random, _: u64) -> Behaviour {
-    let size = size(random);
-    cloned(u64::MAX, size, random.magnitude(1.0, 16.0) as u64)
+    cloned(u64::MAX, size(random), random.magnitude(1.0, 16.0) as u64)
 }
 
 fn cloned(most: u64, size: u64, every: u64) -> Behaviour {
