@@ -16,16 +16,17 @@ fn zstd(content: &[u8]) -> Vec<u8> {
     compress_to_vec(content, CompressionLevel::Fastest)
 }
 
+fn gzip(content: &[u8]) -> Vec<u8> {
+    let mut writer = GzEncoder::new(Vec::new(), Compression::best());
+    writer.write_all(content).unwrap();
+    writer.finish().unwrap()
+}
+
 #[test]
 fn what_it_is_tells_its_bytes_and_not_its_name() {
     let folder = Folder::new();
     let text = dump(1, "3 3072 0x10 0x20\n1 64 0x30 0x20");
     let expected = "0x20;0x10 3072\n0x20;0x30 64\n";
-    let gzip = |content: &[u8]| {
-        let mut writer = GzEncoder::new(Vec::new(), Compression::fast());
-        writer.write_all(content).unwrap();
-        writer.finish().unwrap()
-    };
     let pipe = r#"cat "$1" | "$0" show --folded --addresses -"#;
     let plain = text.as_bytes().to_vec();
     let with_returns = text.replace('\n', "\r\n").into_bytes();
@@ -147,13 +148,9 @@ fn sizes_have_a_limit() {
     let hint = "expected a profile of at most 50 bytes, found more\n  hint: --max-size sets this";
     said.fails(5, hint);
     // Eighty megabytes of comments in some eighty kilobytes.
-    let mut bomb = GzEncoder::new(Vec::new(), Compression::best());
-    bomb.write_all(b"a;b 1\n").unwrap();
-    let comment = format!("#{}\n", " ".repeat(1_000_000));
-    for _ in 0..80 {
-        bomb.write_all(comment.as_bytes()).unwrap();
-    }
-    let said = plimsoll(&["show", &folder.file("bomb.heap", bomb.finish().unwrap())]);
+    let comment = gzip(format!("#{}\n", " ".repeat(1_000_000)).as_bytes());
+    let bomb = [gzip(b"a;b 1\n"), comment.repeat(80)].concat();
+    let said = plimsoll(&["show", &folder.file("bomb.heap", bomb)]);
     said.fails(5, "grows to at most 200 times its size");
 }
 
@@ -182,14 +179,14 @@ fn only_files_with_addresses_are_looked_for() {
 fn the_default_limit_fits_the_memory() {
     let folder = Folder::new();
     let file = folder.file("a.heap", "heap_v2/1\n@ 0x1\n  t*: 1: 8 [0: 0]\n");
-    let endless = r#"(cat "$1"; yes "$(tail -n 2 "$1")") | (ulimit -v 262144; "$0" show -)"#;
+    let endless = r#"(cat "$1"; yes "$(tail -n 2 "$1")") | (ulimit -v 131072; "$0" show -)"#;
     let tool = env!("CARGO_BIN_EXE_plimsoll");
     let said = Command::new("sh")
         .args(["-c", endless, tool, &file])
         .output();
     Said::of(&said.unwrap()).fails(
         5,
-        "the limit is 64 MiB, a quarter of the 256 MiB that `ulimit -v`",
+        "the limit is 32 MiB, a quarter of the 128 MiB that `ulimit -v`",
     );
 }
 
@@ -332,6 +329,8 @@ fn a_series_of_several_processes() {
     assert_eq!(stacks.len(), 1, "{json}");
     assert_eq!(stacks[0]["stack"], json!(["leak_here"]));
     assert_eq!(stacks[0]["levels"], json!([64.0, 128.0, 192.0, 256.0]));
+    let two = plimsoll(&["compare", "--folded", arguments[3], arguments[6]]);
+    assert_eq!(two.done(), "leak_here 192\n");
 }
 
 /// What was loaded in between has its names, also where something else is by the end.

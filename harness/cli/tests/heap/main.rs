@@ -9,7 +9,7 @@ mod outputs;
 #[path = "../../../core/tests/schema/mod.rs"]
 mod schema;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
 use plimsoll_core::{Avma, Counts, Tally};
@@ -129,12 +129,6 @@ fn packed(mapping: MappedObject, address: u64) -> Vec<u8> {
     let mut packed = Vec::new();
     pprof(&mut packed, None, &view, &[]).unwrap();
     packed
-}
-
-/// What other repositories of this project share, where it lies beside this one.
-fn shared() -> Option<PathBuf> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/dumps");
-    path.is_dir().then_some(path)
 }
 
 /// Says loudly that something was not tested.

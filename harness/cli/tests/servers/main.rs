@@ -1,5 +1,5 @@
 //! `show`, `compare` and `watch` of servers: a real one, which dumps itself under
-//! jemalloc, and ones that do as no server should.
+//! jemalloc, and ones that answer what a test says.
 //!
 //! The real one is this very program, started again: so it is always the one that was
 //! built, and the tool under test has nothing of jemalloc.
@@ -12,8 +12,6 @@
 
 mod fake;
 mod fetch;
-mod real;
-mod redis;
 #[path = "../../../core/tests/schema/mod.rs"]
 mod schema;
 mod series;
