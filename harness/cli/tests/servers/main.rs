@@ -20,14 +20,13 @@ mod systems;
 mod tls;
 mod watch;
 
-use std::io::{BufRead, BufReader};
+use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
-use std::{env, fs};
 
 use tempfile::TempDir;
 
@@ -130,40 +129,6 @@ fn interrupt(child: &Child) {
     let mut kill = Command::new("kill");
     let kill = kill.args(["-INT", &child.id().to_string()]);
     kill.stderr(Stdio::null()).status().unwrap();
-}
-
-/// This program, as the server that its test of that name is where this variable is set.
-struct Started {
-    child: Child,
-    /// `127.0.0.1:40000`
-    address: String,
-}
-
-impl Started {
-    fn new(test: &str, variable: &str, value: &str) -> Started {
-        let mut child = Command::new(env::current_exe().unwrap())
-            .args(["--exact", test, "--nocapture"])
-            .env(variable, value)
-            .env("MALLOC_CONF", "prof:true,lg_prof_sample:0")
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let mut lines = lines.map(Result::unwrap);
-        let address = lines
-            .find_map(|line| Some(line.split_once("listening on ")?.1.to_owned()))
-            .expect("a server that listens");
-        // After a minute the test harness in it says so, and ends if nobody reads that.
-        thread::spawn(move || lines.for_each(drop));
-        Started { child, address }
-    }
-}
-
-impl Drop for Started {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 /// A file of a temporary folder, with that in it, which nobody else can read.

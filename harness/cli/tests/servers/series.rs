@@ -57,13 +57,8 @@ fn in_the_order_of_their_numbers() {
 
 #[test]
 fn processes_are_not_mixed() {
-    let names = [
-        "a.1.0.i0.heap",
-        "a.1.1.i1.heap",
-        "a.2.0.i0.heap",
-        "a.2.1.i1.heap",
-    ];
-    let folder = folder(&names.map(|name| (name, 1)));
+    let names = ["1.0.i0", "1.1.i1", "2.0.i0", "2.1.i1"].map(|name| format!("a.{name}.heap"));
+    let folder = folder(&names.each_ref().map(|name| (name.as_str(), 1)));
     compare(&folder, &["."], 2, &["1 (2), 2 (2)", "--pid"]);
     compare(&folder, &[".", "--pid", "1"], 0, &["too few dumps"]);
 }

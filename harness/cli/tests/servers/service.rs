@@ -2,106 +2,40 @@
 
 use std::env;
 use std::fs;
-use std::net::{SocketAddr, TcpStream};
+use std::net::TcpStream;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use plimsoll_scenarios::{Loses, load, serve};
 use tempfile::TempDir;
 
-use crate::{
-    Started, ends, given_time, interrupt, kept, own_port, plimsoll, said, says, watched_until,
-};
+use crate::fake::Fake;
+use crate::{ends, given_time, interrupt, own_port, plimsoll, said, says};
 
-/// Makes a process of these tests the service: `healthy`, or `leaking`.
+/// Makes a process of these tests the service, `healthy` or `leaking`, or its load of so many
+/// requests.
 const MODE: &str = "PLIMSOLL_TEST_SERVICE";
 
 /// The address that it listens at, or sends requests to.
 const ADDRESS: &str = "PLIMSOLL_TEST_ADDRESS";
 
-/// Requests per connection, and the most requests per second.
-const REQUESTS: u64 = 1_000;
-
-/// For how long the service is watched, where a shorter time was not enough.
-const TIMES: [&str; 3] = ["20s", "60s", "180s"];
-
-/// The service as a process, and a thread that sends it requests until it is dropped.
-struct Service {
-    server: Started,
-    has_ended: Arc<AtomicBool>,
-    /// How many requests it has answered.
-    answered: Arc<AtomicU64>,
-    load: Option<JoinHandle<()>>,
-}
-
-impl Service {
-    fn start(mode: &str) -> Service {
-        let server = Started::new("service::served", MODE, mode);
-        let address = server.address.parse().unwrap();
-        let has_ended = Arc::new(AtomicBool::new(false));
-        let answered = Arc::new(AtomicU64::new(0));
-        let (ended, counted) = (Arc::clone(&has_ended), Arc::clone(&answered));
-        let load = thread::spawn(move || {
-            while !ended.load(Ordering::Relaxed) {
-                let first = counted.load(Ordering::Relaxed);
-                send(address, first).unwrap();
-                counted.fetch_add(REQUESTS, Ordering::Relaxed);
-            }
-        });
-        Service {
-            server,
-            has_ended,
-            answered,
-            load: Some(load),
-        }
-    }
-
-    fn heap(&self) -> String {
-        format!("http://{}/debug/pprof/heap", self.server.address)
-    }
-
-    fn has_lost_its_load(&self) -> bool {
-        self.load.as_ref().is_none_or(JoinHandle::is_finished)
-    }
-}
-
-impl Drop for Service {
-    fn drop(&mut self) {
-        self.has_ended.store(true, Ordering::Relaxed);
-        let ended = self.load.take().map(JoinHandle::join);
-        assert!(
-            thread::panicking() || ended.is_some_and(|ended| ended.is_ok()),
-            "the load ended early"
-        );
-    }
-}
-
-/// Sends [`REQUESTS`] requests. Returns after one second at the earliest.
-fn send(address: SocketAddr, first: u64) -> anyhow::Result<()> {
-    let begun = Instant::now();
-    load(address, first..first + REQUESTS)?;
-    thread::sleep(Duration::from_secs(1).saturating_sub(begun.elapsed()));
-    Ok(())
-}
-
 /// No test: what a process started by one does.
 #[test]
 fn served() {
-    let address = env::var(ADDRESS).unwrap_or("127.0.0.1:0".to_owned());
-    match env::var(MODE).as_deref() {
-        Ok("leaking") => serve(Loses::Sessions, &address).unwrap(),
-        Ok("load") => {
-            let mut sent = 0;
-            while send(address.parse().unwrap(), sent).is_ok() {
-                sent += REQUESTS;
+    let Ok(mode) = env::var(MODE) else { return };
+    let address = env::var(ADDRESS).unwrap();
+    match &*mode {
+        "leaking" => serve(Loses::Sessions, &address).unwrap(),
+        "healthy" => serve(Loses::Nothing, &address).unwrap(),
+        requests => {
+            // At most a thousand a second.
+            for first in (0..requests.parse().unwrap()).step_by(1_000) {
+                let begun = Instant::now();
+                load(address.parse().unwrap(), first..first + 1_000).unwrap();
+                thread::sleep(Duration::from_secs(1).saturating_sub(begun.elapsed()));
             }
-            panic!("the service is gone");
         }
-        Ok(_) => serve(Loses::Nothing, &address).unwrap(),
-        Err(_) => {}
     }
 }
 
@@ -138,55 +72,65 @@ impl Project {
         says(&mut self.plimsoll(&words), 0, expected);
     }
 
-    /// Watches the address as a scenario.
-    fn watch(&self, url: &str, options: &[&str]) -> Command {
-        let scenario = ["watch", url, "--scenario", "checkout"];
-        self.plimsoll(&[&scenario, options].concat())
+    /// Starts the service and its load, and watches it as a scenario.
+    fn watch(&self, start: &str, load: &str, options: &[&str]) -> Command {
+        let url = format!("http://127.0.0.1:{}/debug/pprof/heap", self.port);
+        let scenario = ["watch", &url, "--scenario", "checkout"];
+        let beside = ["--start", start, "--load", load];
+        self.plimsoll(&[&scenario, &beside, options].concat())
     }
 
-    /// The same, by requests and for so long.
-    fn watch_requests(&self, url: &str, time: &str, options: &[&str]) -> Command {
-        let by_requests = ["--for", time, "--per", "http_requests_total"];
-        self.watch(url, &[&by_requests, options].concat())
-    }
-
-    fn heap(&self) -> String {
-        format!("http://127.0.0.1:{}/debug/pprof/heap", self.port)
+    /// The same by so many requests. Dumps are kept in a folder of that name.
+    fn watch_requests(&self, mode: &str, requests: &str) -> Command {
+        let (start, load) = (self.line(mode), self.line(requests));
+        let time = format!("{}s", requests.parse::<u32>().unwrap() / 200);
+        let per = ["--per", "http_requests_total", "--for", &time];
+        self.watch(&start, &load, &[&per[..], &["--out", requests]].concat())
     }
 
     /// The command line of the service or of its load.
     fn line(&self, mode: &str) -> String {
-        let program = env::current_exe().unwrap();
+        let conf = match mode {
+            "healthy" | "leaking" => "prof:true,lg_prof_sample:0",
+            _ => "prof:false",
+        };
         format!(
-            "exec env MALLOC_CONF=prof:true,lg_prof_sample:0 {MODE}={mode} \
-             {ADDRESS}=127.0.0.1:{} '{}' --exact service::served --nocapture",
+            "exec env MALLOC_CONF={conf} {MODE}={mode} {ADDRESS}=127.0.0.1:{} '{}' \
+             --exact service::served --nocapture",
             self.port,
-            program.display()
+            env::current_exe().unwrap().display()
         )
     }
 
-    fn read(&self, path: &str) -> String {
-        fs::read_to_string(self.folder.path().join(path)).unwrap()
+    /// Asks the last dump that was kept for the ages of its objects.
+    fn ages(&self, requests: &str) -> String {
+        let dumps = fs::read_dir(self.folder.path().join(requests)).unwrap();
+        let dumps = dumps.map(|dump| dump.unwrap().path());
+        let newest = dumps.max_by_key(|dump| dump.metadata().unwrap().modified().unwrap());
+        let newest = newest.unwrap();
+        says(
+            &mut plimsoll(&["show", "--ages", newest.to_str().unwrap()]),
+            0,
+            &[],
+        )
+    }
+
+    /// Tells whether nobody listens there any more.
+    fn is_gone(&self) -> bool {
+        TcpStream::connect(("127.0.0.1", self.port)).is_err()
     }
 }
 
 #[test]
 fn a_healthy_service_is_started_driven_and_within() {
     let project = Project::new(0);
-    let (start, load) = (project.line("healthy"), project.line("load"));
-    let told = given_time(TIMES, 0, |time| {
-        let server = ["--start", &start, "--load", &load];
-        project.watch_requests(&project.heap(), time, &server)
+    let told = given_time(["5000", "10000", "20000"], 0, |requests| {
+        project.watch_requests("healthy", requests)
     });
     let nothing = " http_requests, nothing grows; would have seen ";
     ends(told, 0, &["checkout: ", nothing]);
-    assert!(is_gone(project.port));
+    assert!(project.is_gone());
     project.says("report", &["1 scenario: 1 within"]);
-}
-
-/// Tells whether nobody listens there any more.
-fn is_gone(port: u16) -> bool {
-    TcpStream::connect(("127.0.0.1", port)).is_err()
 }
 
 /// Whatever ends a watch, nothing that it started goes on.
@@ -200,121 +144,68 @@ fn what_ends_a_watch_is_told_apart() {
     let killed = "the server ended: killed by signal 9";
     for (start, load, status, expected) in [
         ("echo no database; exit 7", "true", 3, no_database),
-        (&dies, &project.line("load"), 3, killed),
+        (&dies, &project.line("1000000"), 3, killed),
         (&service, "echo no route; exit 5", 4, no_route),
         (&service, "sleep 1", 3, "the load ended after "),
     ] {
-        let options = ["--for", "20m", "--start", start, "--load", load];
-        let mut watch = project.watch(&project.heap(), &options);
+        let mut watch = project.watch(start, load, &["--for", "20m"]);
         says(&mut watch, status, &[expected]);
-        assert!(is_gone(project.port), "{start}");
+        assert!(project.is_gone(), "{start}");
     }
     // The load tells when to interrupt the watch.
     let told = project.folder.path().join("told");
     let load = format!("touch '{}'; sleep 1000", told.display());
-    let options = ["--for", "20m", "--start", &service, "--load", &load];
-    let mut watch = project.watch(&project.heap(), &options);
+    let mut watch = project.watch(&service, &load, &["--for", "20m"]);
     let watch = watch.stderr(Stdio::null()).stdout(Stdio::null());
     let mut watch = watch.spawn().unwrap();
     while !told.exists() {
         let ended = watch.try_wait().unwrap();
         assert!(ended.is_none(), "it ended before its load began: {ended:?}");
-        thread::yield_now();
+        thread::sleep(Duration::from_millis(10));
     }
     interrupt(&watch);
     assert_eq!(watch.wait().unwrap().code(), Some(3), "too few dumps");
-    assert!(is_gone(project.port));
+    assert!(project.is_gone());
 }
 
 /// A session is lost in one of a hundred requests, on the stack on which up to eight come and go.
 #[test]
-fn a_lost_session_is_named_by_requests_by_seconds_and_by_its_age() {
-    let service = Service::start("leaking");
-    let heap = service.heap();
-    let by_seconds = thread::spawn({
-        let (heap, answered) = (heap.clone(), Arc::clone(&service.answered));
-        move || {
-            // A hundred sessions are lost, and more.
-            let watched = |times: usize| {
-                let folder = tempfile::tempdir().unwrap();
-                let out = folder.path().to_str().unwrap();
-                let arguments = [&heap, "--every", "1s", "--inuse-objects", "--out", out];
-                let enough = answered.load(Ordering::Relaxed) + 10 * REQUESTS * times as u64;
-                let are_lost = || answered.load(Ordering::Relaxed) >= enough;
-                watched_until(
-                    || are_lost() && kept(folder.path()) >= 15 * times,
-                    &arguments,
-                )
-            };
-            // While the machine has other things to do, requests get slower, and a leak by the
-            // second with them, which is not sure to go on: then it is watched for longer.
-            let mut told = watched(1);
-            for times in 2..=5 {
-                if told.1 != 1 {
-                    told = watched(times);
-                }
-            }
-            told
-        }
-    });
-    // By requests, as a scenario.
+fn a_lost_session_is_named_by_requests_and_by_its_age() {
     let project = Project::new(2);
-    let told = given_time(TIMES, 1, |time| project.watch_requests(&heap, time, &[]));
-    let text = ends(told, 1, &[]);
+    let (mut told, mut aged) = ((String::new(), -1), String::new());
+    for requests in ["9000", "18000", "36000"] {
+        told = said(&mut project.watch_requests("leaking", requests));
+        aged = project.ages(requests);
+        if told.1 == 1 && aged.contains("\nleaks ") {
+            break;
+        }
+    }
+    let text = ends(told, 1, &["objects per http_request"]);
     let place = text.split("\n  in ").nth(1).unwrap_or_default();
     assert!(
         place.starts_with("plimsoll_scenarios::http_service::Service::open_session"),
         "{text}"
     );
-    assert!(text.contains("objects per http_request"), "{text}");
+    let leak = aged.split("\nleaks ").nth(1).unwrap_or_default();
+    assert!(
+        leak.contains("open_session at scenarios/src/http_service.rs:"),
+        "{aged}"
+    );
     project.says("report --format markdown", &["open_session"]);
     project.says("accept checkout --reason test", &[]);
-    let baseline = project.read("baselines/checkout.toml");
+    let baseline = fs::read_to_string(project.folder.path().join("baselines/checkout.toml"));
+    let baseline = baseline.unwrap();
     assert!(
         baseline.contains("per = \"http_requests_total\""),
         "{baseline}"
     );
-    let mut other_unit = project.watch(&heap, &["--for", "20s"]);
+
+    // Without --per, growth is measured by the second.
+    let server = Fake::with("200 OK", "", "main;cache 50000\n");
+    let by_seconds = ["watch", &server.url("/"), "--scenario", "checkout"];
+    let mut by_seconds = project.plimsoll(&[&by_seconds[..], &["--for", "2s"]].concat());
     let units = "expected allowances per second, found allowances per http_requests_total";
-    says(&mut other_unit, 4, &[units]);
-    let mut whatever = project.watch(&heap, &["--for", "2s"]);
-    let (text, status) = said(whatever.env("PLIMSOLL_BASELINES", "optional"));
+    says(&mut by_seconds, 4, &[units]);
+    let (text, status) = said(by_seconds.env("PLIMSOLL_BASELINES", "optional"));
     assert!(status != 4 && text.starts_with("checkout: "), "{text}");
-
-    let (text, status) = by_seconds.join().unwrap();
-    assert_eq!(status, 1, "{text}");
-    let mut lines = text.lines();
-    let first = lines
-        .find(|line| line.contains(" yes "))
-        .unwrap_or_default();
-    assert!(first.contains("open_session"), "{text}");
-    assert!(text.contains("per hour"), "{text}");
-    names_by_age(&service);
-}
-
-/// That one dump names the leak.
-#[track_caller]
-fn names_by_age(service: &Service) {
-    let mut asked = 1;
-    // A slow machine has lost few sessions so far, and at times more of them than at others. Then
-    // the dump is unsure, and another is taken later, as its text says.
-    let text = loop {
-        let text = says(&mut plimsoll(&["show", "--ages", &service.heap()]), 0, &[]);
-        if text.contains("\nleaks ") || asked == 6 {
-            break text;
-        }
-        let twice = 2 * service.answered.load(Ordering::Relaxed);
-        while service.answered.load(Ordering::Relaxed) < twice {
-            assert!(!service.has_lost_its_load(), "the load ended early");
-            thread::sleep(Duration::from_millis(100));
-        }
-        asked += 1;
-    };
-    let leaks: Vec<&str> = text.split("\nleaks ").skip(1).collect();
-    assert!(
-        leaks
-            .first()
-            .is_some_and(|leak| leak.contains("open_session at scenarios/src/http_service.rs:")),
-        "{text}"
-    );
 }

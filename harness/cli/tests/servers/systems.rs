@@ -70,6 +70,7 @@ const SYSTEMS: [System; 7] = [
         metrics: Some((8040, "/metrics", "starrocks_be_query_scan_rows")),
         inactive: "\
 200 OK | no objects | 0 | no live objects | HeapProf.getInstance().enable_prof()
+200 OK |  | 5 | found nothing | JEMALLOC_CONF
 200 OK | dump jemalloc prof file failed | \
     5 | dump jemalloc prof file failed | prof_active:true` in JEMALLOC_CONF
 200 OK | Heap profiling is not available with address sanitizer builds. | \
