@@ -28,7 +28,7 @@ fn check(path: &Path) {
     let text = object.section_by_name(".text").unwrap();
     let (offset, size) = text.file_range().unwrap();
     // Not all of a large one.
-    let step = usize::try_from(size / 20_000 + 1).unwrap();
+    let step = usize::try_from(size / 4_000 + 1).unwrap();
     let addresses: Vec<u64> = (0..size).step_by(step).collect();
     let mapping = MappedFile {
         start: 0x10_0000,

@@ -140,35 +140,49 @@ fn another_root() {
     check_found(&process, &options);
 }
 
+/// By their build ID, or by a link to them.
 #[test]
 fn debug_files_in_any_layout() {
-    for name in [
-        "00/112233.debug",
-        ".build-id/00/112233.debug",
-        "00112233/debuginfo",
-        "libfixture.so.1.debug",
-        "libfixture.so.1",
+    let id = "-Wl,--build-id=0x00112233";
+    for (id, debug, has_link) in [
+        (id, "debug/00/112233.debug", false),
+        (id, "debug/.build-id/00/112233.debug", false),
+        (id, "debug/00112233/debuginfo", false),
+        (id, "debug/libfixture.so.1.debug", false),
+        (id, "debug/libfixture.so.1", false),
+        (id, ".debug/libfixture.debug", true),
+        ("-Wl,--build-id=none", "libfixture.debug", true),
     ] {
         let bench = Bench::new();
-        let process = bench.with_library(&["-g", "-Wl,--build-id=0x00112233"]);
-        fs::create_dir_all(bench.path("debug").join(name).parent().unwrap()).unwrap();
+        let process = bench.with_library(&["-g", id]);
+        fs::create_dir_all(bench.path(debug).parent().unwrap()).unwrap();
         bench.sh(&format!(
-            "cp libfixture.so.1 debug/{name}; strip libfixture.so.1"
+            "objcopy --only-keep-debug libfixture.so.1 {debug}; strip libfixture.so.1"
         ));
+        if has_link {
+            bench.sh(&format!(
+                "objcopy --add-gnu-debuglink={debug} libfixture.so.1"
+            ));
+        }
         let options = Options {
             debug_directories: vec![bench.path("nothing"), bench.path("debug")],
             ..Options::default()
         };
         check_found(&process, &options);
-
+        let is_lost = |options: &Options| {
+            let table = process.symbolize_with(options);
+            assert_eq!(table.without_debug_info, 1, "{debug}");
+        };
+        // Only where it was asked for.
+        is_lost(&Options::default());
         // A stripped copy has the ID and nothing else.
-        if name == "libfixture.so.1" {
+        if debug == "debug/libfixture.so.1" {
             bench.sh("cp libfixture.so.1 debug");
-            assert_eq!(process.symbolize_with(&options).without_debug_info, 1);
+            is_lost(&options);
         }
-        let other = ["-g", "-shared", "-fPIC", "library.c"];
-        bench.cc(&format!("debug/{name}"), &other);
-        assert_eq!(process.symbolize_with(&options).without_debug_info, 1);
+        // And not where it is of another build.
+        bench.cc(debug, &["-g", "-shared", "-fPIC", "library.c"]);
+        is_lost(&options);
     }
 }
 
@@ -186,16 +200,6 @@ fn a_debug_link_under_another_root() {
         ..bench.searching()
     };
     check_found(&process, &options);
-}
-
-#[test]
-fn the_build_id_of_a_dump_that_has_one() {
-    let bench = Bench::new();
-    let process = bench.program(&["-g", "-Wl,--build-id=sha1"]);
-    let id = bench.build_id("program");
-    let process = process.each(|mapping| mapping.build_id = id.clone());
-    assert!(id.is_some());
-    check_found(&process, &Options::default());
 }
 
 #[test]
