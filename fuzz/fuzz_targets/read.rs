@@ -1,5 +1,5 @@
 //! Any bytes are a profile of some kind or an error; what was read has a table and a
-//! tree, shortened or not, and can be written for pprof.
+//! tree, shortened or not, and can be written for pprof and read again, as the same.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -39,6 +39,11 @@ fuzz_target!(|bytes: &[u8]| {
         let written = packed(None, &view);
         let again = read(&mut written.as_slice(), Limits::default()).expect("what we wrote");
         assert_eq!(again.len(), profile.len());
+        if frames == Frames::All && profile.scaled_by.is_none() {
+            let mut names = Names::default();
+            let view = View::new(&again, Granularity::Lines, frames, &filter, &mut names);
+            assert_eq!(packed(None, &view), written);
+        }
         let difference = packed(Some(&view), &view);
         let difference = read(&mut difference.as_slice(), Limits::default());
         assert!(difference.expect("what we wrote").is_empty());
