@@ -61,36 +61,24 @@ fn names_stay_text() {
 }
 
 #[test]
-fn absurd_counts_and_depths() {
+fn absurd_counts() {
     let folder = Folder::new();
     let most = u64::MAX;
     let one = "  t*: 1: 8 [0: 0]\n";
-    let counts = format!("  t*: {most}: {most} [{most}: {most}]\n");
-    let (deep, nested) = (" 0x1".repeat(10_000_000), "a;".repeat(10_000_000));
-    for (name, text, status) in [
-        ("counts", format!("heap_v2/1\n@ 0x1\n{counts}"), 0),
-        (
-            "zeros",
-            "heap_v2/1\n@ 0x1\n  t*: 0: 5 [7: 0]\n".to_owned(),
-            0,
-        ),
-        ("interval", format!("heap_v2/{most}\n@ 0x1\n{one}"), 0),
-        ("empty stack", format!("heap_v2/1\n@\n{one}"), 0),
-        ("depth", format!("heap_v2/1\n@{deep}\n{one}"), 5),
-        ("folded depth", format!("{nested}a 1\n"), 5),
-        ("line", "x".repeat(10_000_000), 5),
+    for text in [
+        format!("heap_v2/1\n@ 0x1\n  t*: {most}: {most} [{most}: {most}]\n"),
+        "heap_v2/1\n@ 0x1\n  t*: 0: 5 [7: 0]\n".to_owned(),
+        format!("heap_v2/{most}\n@ 0x1\n{one}"),
+        format!("heap_v2/1\n@\n{one}"),
     ] {
         let file = folder.file("a.heap", &text);
-        let outputs = ["--text", "--tree", "--folded", "--json", "--dot"];
-        // Not even read, so one is as good as all.
-        let most = if status == 5 { 1 } else { outputs.len() };
-        for output in &outputs[..most] {
+        for output in ["--text", "--tree", "--folded", "--json", "--dot"] {
             let said = plimsoll(&["show", output, &file]);
-            assert_eq!(said.status, status, "{name} {output}: {}", said.err);
-            let has_note = said.err.contains("the dump has no mappings");
-            assert_eq!(has_note, status == 0, "{name}: {}", said.err);
-            let is_number = !said.out.contains("NaN") && !said.out.contains("null,\n");
-            assert!(is_number, "{name}: {}", said.out);
+            let note = "the dump has no mappings";
+            assert!(said.err.contains(note), "{text:?}: {}", said.err);
+            let printed = said.done();
+            let is_number = !printed.contains("NaN") && !printed.contains("null,\n");
+            assert!(is_number, "{text:?}: {printed}");
         }
     }
 }
