@@ -70,17 +70,3 @@ fn without_debug_info() {
         assert_eq!(resolved(&[&flags, mangling]), expected);
     }
 }
-
-#[test]
-fn everything_stripped() {
-    let bench = Bench::new();
-    let process = bench.start(&bench.rustc(&["-Cdebuginfo=2", "-Cstrip=symbols"]));
-    let labels = ["fill", "in_closure", "plain_name"];
-    let expected = labels
-        .map(|label| process.offset(label, "program"))
-        .concat();
-    let note = "without debug info 0, unresolved 3\n\
-         program has no debug information: these addresses have no names\n";
-    let said = process.resolved(&Options::default(), &labels);
-    assert_eq!(said, expected + note);
-}
