@@ -164,14 +164,7 @@ fn start(number: u64) -> Option<u64> {
 fn each_birth_has_its_interval() {
     for (uptime, expected) in [
         (0, 0),
-        (249, 0),
-        (250, 1),
-        (999, 3),
         (SECOND, 4),
-        (1_249, 4),
-        (1_250, 5),
-        (2 * SECOND - 1, 7),
-        (2 * SECOND, 8),
         (HOUR, 51),
         (DAY, 69),
         (YEAR, 103),
@@ -252,11 +245,8 @@ fn both_unwinders_find_the_same() {
         assert_eq!(lines.next(), Some(installed));
         for (stack, by) in [
             ("1 call", ours),
-            ("40 calls", ours),
             ("200 calls", ours),
-            ("through C", ours),
             ("on a thread", ours),
-            ("in a signal handler", ours),
             ("through a library that was loaded later", "libgcc"),
             ("through another one in its place", "libgcc"),
         ] {

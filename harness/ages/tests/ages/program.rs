@@ -1,10 +1,9 @@
 //! What the tests look at: programs with births, each in a process of its own.
 
 use std::collections::VecDeque;
-use std::ffi::{CStr, CString, c_int, c_uint, c_void};
+use std::ffi::{CStr, CString, c_uint, c_void};
 use std::hint::black_box;
 use std::mem::MaybeUninit;
-use std::sync::OnceLock;
 use std::time::Duration;
 
 use plimsoll_ages::{install, testing};
@@ -71,13 +70,10 @@ fn stacks() {
     println!("{}", install());
     let hooks = Hooks(before, get(HOOK));
     compare("1 call", |walk| call(1, walk), hooks);
-    compare("40 calls", |walk| call(40, walk), hooks);
     compare("200 calls", |walk| call(200, walk), hooks);
-    compare("through C", through_c, hooks);
     std::thread::spawn(move || compare("on a thread", |walk| call(2, walk), hooks))
         .join()
         .unwrap();
-    in_a_handler(hooks);
     for name in [
         "through a library that was loaded later",
         "through another one in its place",
@@ -101,32 +97,6 @@ fn call(calls: usize, walk: Walk<'_>) {
         _ => call(calls - 1, walk),
     }
     black_box(());
-}
-
-/// bsearch(3) of the C library calls back.
-fn through_c(mut walk: Walk<'_>) {
-    unsafe extern "C" fn back(walk: *const c_void, _: *const c_void) -> c_int {
-        // SAFETY: this is the pointer below, and nobody else uses the reference meanwhile.
-        unsafe { (*walk.cast::<Walk<'_>>().cast_mut())() };
-        0
-    }
-    let (key, array) = ((&raw mut walk).cast(), c"x".as_ptr().cast());
-    // SAFETY: bsearch(3): an array of one byte. The key is only passed on.
-    unsafe { libc::bsearch(key, array, 1, 1, Some(back)) };
-}
-
-fn in_a_handler(hooks: Hooks) {
-    static HOOKS: OnceLock<Hooks> = OnceLock::new();
-    extern "C" fn on_signal(_: c_int) {
-        let hooks = *HOOKS.get().unwrap();
-        compare("in a signal handler", |walk| call(2, walk), hooks);
-    }
-    assert!(HOOKS.set(hooks).is_ok());
-    let handler = on_signal as extern "C" fn(c_int);
-    // SAFETY: signal(2): a handler of this type. raise(3) returns after it has run.
-    unsafe { libc::signal(libc::SIGUSR1, handler as libc::sighandler_t) };
-    // SAFETY: as above.
-    assert_eq!(unsafe { libc::raise(libc::SIGUSR1) }, 0);
 }
 
 /// Calls both hooks on a stack.
