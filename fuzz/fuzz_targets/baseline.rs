@@ -3,34 +3,31 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use plimsoll_core::baseline::{
-    Acceptance, Accepted, Allowance, AllowanceSubject, Baseline, StackPattern, update,
-};
-use plimsoll_core::{FoldedStack, Law, Rate};
+use plimsoll_core::baseline::{Acceptance, Accepted, Baseline, update};
+
+const FURTHER: &[u8] = b"format = 1
+
+[[allow]]
+stack = [\"a\", \"b\"]
+objects = 1.0
+bytes = 48.0
+law = \"linear\"
+";
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(baseline) = Baseline::parse(bytes) else {
         return;
     };
     let text = std::str::from_utf8(bytes).expect("TOML is text");
-    let stack = FoldedStack(vec!["a".to_owned(), "b".to_owned()]);
-    let subject = AllowanceSubject::Stack(StackPattern::exact(&stack));
+    let [allowance] = Baseline::parse(FURTHER)
+        .expect("a baseline")
+        .allowances
+        .try_into()
+        .expect("one allowance");
+    let subject = allowance.subject.clone();
+    let expired = false;
     let further = Acceptance {
-        allowances: vec![Accepted {
-            allowance: Allowance {
-                subject: subject.clone(),
-                rate: Rate {
-                    objects: 1.0,
-                    bytes: 48.0,
-                },
-                law: Law::Linear,
-                bytes_law: Law::Stepped,
-                reason: None,
-                issue: None,
-                expires: None,
-            },
-            expired: false,
-        }],
+        allowances: vec![Accepted { allowance, expired }],
         ..Acceptance::default()
     };
     // A file may have as many as it may.
