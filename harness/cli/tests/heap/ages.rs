@@ -235,8 +235,6 @@ fn a_series_asks_the_births_of_its_last_dump() {
     let schema = json(include_str!("../../../heap/schema/series-v1.schema.json"));
     assert_eq!(Schema::of(&schema).errors(&printed), [""; 0]);
     let stack = &printed["stacks"][0];
-    assert_eq!(
-        (&stack["births"], &stack["goes_on"]),
-        (&"leaks".into(), &"yes".into())
-    );
+    assert_eq!(stack["births"], "leaks");
+    assert_eq!(stack["goes_on"], "yes");
 }

@@ -24,28 +24,23 @@ void *kept[4096];
 int count;
 __attribute__((noinline)) void keep(size_t size) { kept[count] = malloc(size); memset(kept[count++], 1, size); }
 __attribute__((noinline)) void grows(int n) { for (int i = 0; i < n; i++) keep(100 + 13 * i); __asm__(""); }
-__attribute__((noinline)) void fresh(int n) { for (int i = 0; i < n; i++) keep(5000); __asm__(""); }
 __attribute__((noinline)) void same(int n) { for (int i = 0; i < n; i++) keep(40); __asm__(""); }
 __attribute__((noinline)) void deep(int n) { if (n > 0) deep(n - 1); else keep(70000); __asm__(""); }
 void *gone[4096];
 int going;
-__attribute__((noinline)) void vanishes(int n) { for (int i = 0; i < n; i++) gone[going++] = malloc(777); __asm__(""); }
 __attribute__((noinline)) void shrinks(int n) { for (int i = 0; i < n; i++) gone[going++] = malloc(8 + 64 * (i % 9)); __asm__(""); }
 
 static int dump(const char *name) { return mallctl("prof.dump", NULL, NULL, &name, sizeof name); }
 
 int main(int argc, char **argv) {
-    vanishes(50);
-    int from = going;
     shrinks(400);
     grows(60);
     same(300);
     deep(20);
     if (dump(argv[1])) return 1;
     grows(90);
-    fresh(30);
     deep(20);
-    for (int i = 0; i < from + 250; i++) free(gone[i]);
+    for (int i = 0; i < 250; i++) free(gone[i]);
     return dump(argv[2]);
 }
 "#;
