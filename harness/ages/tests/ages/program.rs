@@ -1,6 +1,5 @@
 //! What the tests look at: programs with births, each in a process of its own.
 
-use std::collections::VecDeque;
 use std::ffi::{CStr, CString, c_uint, c_void};
 use std::hint::black_box;
 use std::mem::MaybeUninit;
@@ -8,7 +7,6 @@ use std::time::Duration;
 
 use plimsoll_ages::{install, testing};
 
-const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3_600);
 
 /// Runs a program by its name. `folder` is for dumps.
@@ -19,7 +17,6 @@ pub(crate) fn run(name: &str, folder: &str) {
         "stacks" => stacks(),
         "deep" => deep(folder),
         "measured" => measured(folder),
-        "server" => server(folder),
         name => panic!("no program `{name}`"),
     }
 }
@@ -176,72 +173,6 @@ fn descend(calls: usize) -> [Vec<u8>; OBJECTS] {
     }
     // After the call, which otherwise could become a jump.
     black_box(descend(calls - 1))
-}
-
-/// A server of six hours: what it sets up, a cache that fills and is turned over, sessions that
-/// end, and one session in a hundred that is lost.
-fn server(folder: &str) {
-    println!("{}", install());
-    let routes = set_up();
-    let mut server = Server::default();
-    for minute in 0..6 * 60 {
-        testing::advance_clock(MINUTE);
-        for request in 0..100 {
-            server.answer(minute * 100 + request);
-        }
-        if minute % 60 == 59 {
-            dump(folder, &format!("{}h.heap", minute / 60 + 1));
-        }
-    }
-    black_box((routes, server));
-}
-
-#[inline(never)]
-fn set_up() -> Vec<String> {
-    (0..500).map(|route| format!("/api/v1/{route}")).collect()
-}
-
-/// The answers that are cached.
-const CACHED: usize = 4_000;
-/// The sessions that are open at a time.
-const OPEN: usize = 1_000;
-
-#[derive(Default)]
-struct Server {
-    cache: VecDeque<Vec<u8>>,
-    sessions: VecDeque<Vec<u8>>,
-    lost: Vec<Vec<u8>>,
-}
-
-impl Server {
-    fn answer(&mut self, request: usize) {
-        self.cache.push_back(render(request));
-        if self.cache.len() > CACHED {
-            self.cache.pop_front();
-        }
-        self.sessions.push_back(log_in(request));
-        if self.sessions.len() > OPEN {
-            self.log_out(request);
-        }
-    }
-
-    #[inline(never)]
-    fn log_out(&mut self, request: usize) {
-        let session = self.sessions.pop_front();
-        if request.is_multiple_of(100) {
-            self.lost.extend(session);
-        }
-    }
-}
-
-#[inline(never)]
-fn render(request: usize) -> Vec<u8> {
-    vec![request.to_le_bytes()[0]; 2_000]
-}
-
-#[inline(never)]
-fn log_in(request: usize) -> Vec<u8> {
-    vec![request.to_le_bytes()[0]; 600]
 }
 
 fn dump(folder: &str, name: &str) {
