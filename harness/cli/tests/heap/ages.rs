@@ -123,11 +123,6 @@ fn what_cannot_be_asked_says_what_to_do() {
         (&["show", "--ages", &plain][..], 5, linked),
         (&["show", "--ages", &unnamed], 5, named),
         (&["show", "--html", "page.html", &born], 2, "--ages"),
-        (
-            &["show", "--ages", "--tree", &born],
-            2,
-            "cannot be used with",
-        ),
         (&["show", "--ages", &born, "--html", &born], 2, profile),
         (&["compare", "--ages", &born, &born], 2, of_show),
         (&["watch", "--ages", "localhost"], 2, of_show),

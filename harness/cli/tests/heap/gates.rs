@@ -16,13 +16,11 @@ fn conditions() {
         ("growth > 20000", 0),
         ("growth > 19,999", 1),
         ("growth >= 20000", 1),
-        ("stack growth > 19kB", 1),
         ("stack growth > 19KiB and stack growth > 21kB", 0),
         ("total growth > 2499B", 1),
         ("total growth > 2500", 0),
         ("total growth > 18 objects", 1),
         ("total growth > 19 objects", 0),
-        ("stack growth > 20 objects", 0),
         ("stack growth > 19 objects", 1),
         ("total growth > 2%", 1),
         ("total growth > 3%", 0),
@@ -34,7 +32,6 @@ fn conditions() {
         ("stack growth > 19kB and total growth > 2kB", 1),
         ("stack growth > 21kB and total growth > 2kB", 0),
         ("total growth > 3kB and stack growth > 19kB", 0),
-        ("growth > 1GiB", 0),
         ("growth > 1 TiB", 0),
     ] {
         let said = plimsoll(&["compare", "--fail-on", condition, &before, &after]);
