@@ -96,7 +96,7 @@ fn rust() {
     for flags in [
         &["-Cdebuginfo=2"][..],
         &["-Cdebuginfo=line-tables-only"],
-        &["-Cdebuginfo=1", "-Clto=fat"],
+        &["-Cdebuginfo=1"],
         &["-Cdebuginfo=2", "-Zunstable-options", "-Zdwarf-version=5"],
     ] {
         check(&Bench::new().rustc(flags));

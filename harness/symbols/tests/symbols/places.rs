@@ -152,6 +152,7 @@ fn debug_files_in_any_layout() {
         (id, "debug/libfixture.so.1", false),
         (id, ".debug/libfixture.debug", true),
         ("-Wl,--build-id=none", "libfixture.debug", true),
+        ("-Wl,--build-id=none", "debug/libfixture.debug", true),
     ] {
         let bench = Bench::new();
         let process = bench.with_library(&["-g", id]);
