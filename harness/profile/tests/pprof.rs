@@ -533,21 +533,14 @@ fn as_others_read_it() {
 
 #[test]
 fn filtered() {
-    let profile = app(0x55_0000_0000);
-    let told = |set: fn(&mut Filter, Option<Regex>), pattern: &str| {
-        let mut filter = Filter::default();
-        set(&mut filter, Some(Regex::new(pattern).unwrap()));
-        told(&packed(None, &view(&profile, &filter), &[]))
-    };
-    assert_snapshot!(told(|filter, pattern| filter.ignore = pattern, "app::"), @r"
-    inuse_objects inuse_space, a sample each 524288 bytes
-    0x5500100000-0x5500110000 at 0x0 of /lib/libc.so.6
-    2 in 32 bytes, of 0 in 0
-      0x5500100040 in 0
-    ");
     // Of one of the stacks nothing is left.
-    let hidden = "app::(inlined|main)|5500100040";
-    assert_snapshot!(told(|filter, pattern| filter.hide = pattern, hidden), @r"
+    let hide = Regex::new("app::(inlined|main)|5500100040").unwrap();
+    let filter = Filter {
+        hide: Some(hide),
+        ..Filter::default()
+    };
+    let profile = app(0x55_0000_0000);
+    assert_snapshot!(told(&packed(None, &view(&profile, &filter), &[])), @r"
     inuse_objects inuse_space, a sample each 524288 bytes
     0x5500000000-0x5500008000 at 0x1000 of /srv/app, 8f3a12
     0x5500100000-0x5500110000 at 0x0 of /lib/libc.so.6
