@@ -180,18 +180,6 @@ fn patterns_choose_stacks_and_frames() {
     said.fails(2, "expected a regular expression");
 }
 
-/// What is left out of the folded stacks is left out of all.
-#[test]
-fn what_is_hidden_altogether_is_nowhere() {
-    let two = Two::new();
-    let path = two.folder.name("hidden.pb.gz");
-    let hide = ["--hide", "^app::main$"];
-    assert_eq!(two.show(&[&hide[..], &["--pprof", &path]].concat()), "");
-    for shown in [two.show(&hide), two.done(&["show", &path])] {
-        assert!(shown.contains("8.29 MiB on 3 stacks"), "{shown}");
-    }
-}
-
 /// As in jeprof: `malloc` is on every stack, and says nothing of any.
 #[test]
 fn patterns_do_not_fit_the_allocator() {

@@ -47,6 +47,10 @@ fn what_is_no_profile() {
             &["found `<!DOCTYPE html>`", "prof:true"][..],
         ),
         (
+            whole("200 OK", "", b"<?xml version=\"1.0\"?>\n<svg></svg>"),
+            &["found a picture", "`jeprof=true`"],
+        ),
+        (
             whole("400 Bad Request", "", b"\n  no\x1b[2J such thing\nmore"),
             &["found 400 Bad Request: `no such thing`"],
         ),

@@ -75,12 +75,10 @@ fn watched(dumps: usize, every: &str, out: &Path, arguments: &[&str]) -> (String
         arguments,
     ]
     .concat();
-    watched_until(|| kept(out) >= dumps, &more)
-}
-
-/// How many dumps are in a folder.
-fn kept(folder: &Path) -> usize {
-    fs::read_dir(folder).map_or(0, Iterator::count)
+    watched_until(
+        || fs::read_dir(out).map_or(0, Iterator::count) >= dumps,
+        &more,
+    )
 }
 
 /// The same, where it has seen enough once something else is true; ten minutes are the limit.
@@ -105,14 +103,13 @@ fn given_time<const N: usize>(
     status: i32,
     watch: impl Fn(&str) -> Command,
 ) -> (String, i32) {
-    let mut told = None;
+    let mut told = (String::new(), -1);
     for time in times {
-        let ended = told.insert(said(&mut watch(time)));
-        if ended.1 == status {
-            break;
+        if told.1 != status {
+            told = said(&mut watch(time));
         }
     }
-    told.expect("a time")
+    told
 }
 
 /// A free port of this program's own; of each number there is one at most. The system gives none

@@ -247,19 +247,6 @@ fn no_objects_are_inconclusive() {
     ends(told, 3, &expected);
 }
 
-#[test]
-fn a_picture_is_no_profile() {
-    let picture = "<?xml version=\"1.0\"?>\n<!DOCTYPE svg>\n<svg version=\"1.1\"></svg>";
-    let server = Fake::with("200 OK", "content-type: image/svg+xml\r\n", picture);
-    let address = format!("{}/debug/pprof/heap?jeprof=true", server.address);
-    let show = ["show", "--from", "tikv", &address];
-    says(
-        &mut plimsoll(&show),
-        5,
-        &["found a picture", "`jeprof=true`"],
-    );
-}
-
 /// The folder of a node, with dumps on request, and what the dashboard makes of one.
 #[test]
 fn risingwave() {
