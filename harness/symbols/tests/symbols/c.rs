@@ -152,19 +152,18 @@ fn build_ids() {
 
 #[test]
 fn memory_without_a_file() {
-    let mapping = |start, path: &str| MappedFile {
-        start,
-        end: start + 0x1000,
-        path: path.into(),
-        ..MappedFile::default()
-    };
     let mappings = [
         (0x5000, "[vdso]"),
         (0x1000, ""),
         (0x3000, "[anon:.bss]"),
         (0x7000, "[stack:123]"),
     ];
-    let mappings = mappings.map(|(start, path)| mapping(start, path));
+    let mappings = mappings.map(|(start, path)| MappedFile {
+        start,
+        end: start + 0x1000,
+        path: path.into(),
+        ..MappedFile::default()
+    });
     // A return address belongs to the call before it.
     let expected = [
         (0, "[unmapped]"),

@@ -10,19 +10,6 @@ use object::{Object, ObjectSection, ObjectSymbol};
 use plimsoll_core::{Avma, SymbolTable};
 use plimsoll_symbols::{MappedFile, Options, symbolize};
 
-/// Deterministic, and enough to spread flips: splitmix64.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        usize::try_from((mixed ^ (mixed >> 31)) % limit).expect("less than a limit that fits")
-    }
-}
-
 /// As if the file were mapped whole at a fixed address.
 fn lookup(path: &Path, addresses: &BTreeSet<Avma>) -> SymbolTable {
     let mapping = MappedFile {
@@ -73,18 +60,24 @@ fn flipped_bits() {
     let telling: Vec<(u64, u64)> = ranges.filter(|(_, size)| *size > 0).collect();
     assert!(object.symbols().any(|symbol| symbol.name() == Ok("hidden")));
 
-    let mut random = Random(0x504c_494d);
+    // The upper bits of a linear congruential generator are random enough to spread flips.
+    let mut seed = 0x504c_494d_u64;
+    let mut random = |below: u64| {
+        let next = seed.wrapping_mul(6_364_136_223_846_793_005);
+        seed = next.wrapping_add(1);
+        usize::try_from((seed >> 33) % below).unwrap()
+    };
     let mut changed = 0;
     for round in 0..600 {
         let mut damaged = bytes.clone();
         for _ in 0..=round % 4 {
-            let at = if random.below(2) == 0 {
-                random.below(bytes.len() as u64)
+            let at = if random(2) == 0 {
+                random(bytes.len() as u64)
             } else {
-                let (start, size) = telling[random.below(telling.len() as u64)];
-                usize::try_from(start).unwrap() + random.below(size)
+                let (start, size) = telling[random(telling.len() as u64)];
+                usize::try_from(start).unwrap() + random(size)
             };
-            damaged[at] ^= 1 << random.below(8);
+            damaged[at] ^= 1 << random(8);
         }
         fs::write(&path, &damaged).unwrap();
         let table = lookup(&path, &addresses);

@@ -10,13 +10,8 @@ use plimsoll_symbols::{BuildId, Options};
 const WITH_ID: [&str; 2] = ["-g", "-Wl,--build-id=0x0011"];
 
 #[track_caller]
-fn check_found(process: &Process, options: &Options) {
-    check_noted(process, options, "");
-}
-
-#[track_caller]
 fn check_noted(process: &Process, options: &Options, note: &str) {
-    let expected = format!("{HIDDEN}{NO_NOTES}{note}");
+    let expected = format!("{HIDDEN}{NO_NOTES}{note}: its names may be wrong\n");
     assert_eq!(process.hidden(options), expected);
 }
 
@@ -44,20 +39,21 @@ fn the_program_elsewhere() {
     let process = bench.program(&["-g"]);
     bench.sh("mv program elsewhere");
     let options = exe(&bench, "elsewhere");
-    check_found(&process, &options);
+    process.assert_found(&options, "");
     // It was said which file to read, so it does not matter what became of the
     // other.
     let process = process.each(|mapping| {
         mapping.deleted = true;
         mapping.inode = Some(1);
     });
-    check_found(&process, &options);
+    process.assert_found(&options, "");
 }
 
 #[test]
 fn the_program_is_not_its_libraries() {
     let bench = Bench::new();
-    check_found(&bench.with_library(&["-g"]), &exe(&bench, "nothing"));
+    let process = bench.with_library(&["-g"]);
+    process.assert_found(&exe(&bench, "nothing"), "");
 }
 
 #[test]
@@ -68,11 +64,7 @@ fn another_build() {
     let other = "program is not the file that was mapped: expected build ID 0022, found 0011";
     check_refused(&process, &options, other);
     options.force = true;
-    check_noted(
-        &process,
-        &options,
-        &format!("{other}: its names may be wrong\n"),
-    );
+    check_noted(&process, &options, other);
 }
 
 #[test]
@@ -84,16 +76,12 @@ fn deleted_and_there_again() {
     let (refused, mut options) = ("program was deleted or replaced", Options::default());
     check_refused(&process, &options, refused);
     options.force = true;
-    check_noted(
-        &process,
-        &options,
-        &format!("{refused}: its names may be wrong\n"),
-    );
+    check_noted(&process, &options, refused);
     options.force = false;
 
     // A file with the same build ID is the same build.
     let process = with_build_id(process, "0011");
-    check_found(&process, &options);
+    process.assert_found(&options, "");
     let process = with_build_id(process, "0022");
     check_refused(&process, &options, refused);
     bench.sh("rm program");
@@ -107,16 +95,16 @@ fn another_inode() {
     let process = bench.program(&WITH_ID);
     let inode = bench.path("program").metadata().unwrap().ino();
     let process = process.each(|mapping| mapping.inode = Some(inode));
-    check_found(&process, &options);
+    process.assert_found(&options, "");
 
     let process = process.each(|mapping| mapping.inode = Some(1));
     let note = format!(
         "program was replaced since, or is a copy: expected inode 1, found {inode}, and no build \
-         ID is known: its names may be wrong\n"
+         ID is known"
     );
     check_noted(&process, &options, &note);
     // The build ID knows better.
-    check_found(&with_build_id(process, "0011"), &options);
+    with_build_id(process, "0011").assert_found(&options, "");
 }
 
 #[test]
@@ -137,7 +125,7 @@ fn another_root() {
     fs::create_dir_all(root.join("store")).unwrap();
     fs::rename(&library, root.join("store/real.so")).unwrap();
     symlink("/store/real.so", &inside).unwrap();
-    check_found(&process, &options);
+    process.assert_found(&options, "");
 }
 
 /// By their build ID, or by a link to them.
@@ -169,7 +157,7 @@ fn debug_files_in_any_layout() {
             debug_directories: vec![bench.path("nothing"), bench.path("debug")],
             ..Options::default()
         };
-        check_found(&process, &options);
+        process.assert_found(&options, debug);
         let is_lost = |options: &Options| {
             let table = process.symbolize_with(options);
             assert_eq!(table.without_debug_info, 1, "{debug}");
@@ -200,7 +188,7 @@ fn a_debug_link_under_another_root() {
         sysroot: Some(bench.path("root")),
         ..bench.searching()
     };
-    check_found(&process, &options);
+    process.assert_found(&options, "");
 }
 
 #[test]

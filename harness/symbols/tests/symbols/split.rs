@@ -3,14 +3,8 @@
 
 use std::fs;
 
-use crate::support::{Bench, HIDDEN, NO_NOTES, Process, has};
+use crate::support::{Bench, NO_NOTES, Process, has};
 use plimsoll_symbols::Options;
-
-#[track_caller]
-fn check_found(process: &Process, options: &Options, case: &str) {
-    let expected = format!("{HIDDEN}{NO_NOTES}");
-    assert_eq!(process.hidden(options), expected, "{case}");
-}
 
 /// The symbol's name, and no line: that may be of a function that was inlined into it.
 #[track_caller]
@@ -36,19 +30,19 @@ fn dwo_files() {
         let bench = Bench::new();
         let process = split(&bench, &[version]);
         let options = bench.searching();
-        check_found(&process, &Options::default(), version);
-        check_found(&process, &options, version);
+        process.assert_found(&Options::default(), version);
+        process.assert_found(&options, version);
 
         // Elsewhere than where it was compiled.
         bench.sh("mkdir debug; mv library.dwo debug");
         check_lost(&process, &Options::default(), version);
-        check_found(&process, &options, version);
+        process.assert_found(&options, version);
 
         // Of another build.
         let other = Bench::new();
         split(&other, &[version, "-O2"]);
         fs::copy(other.path("library.dwo"), bench.path("library.dwo")).unwrap();
-        check_found(&process, &options, version);
+        process.assert_found(&options, version);
         for script in ["rm debug/library.dwo", "rm library.dwo"] {
             bench.sh(script);
             check_lost(&process, &options, version);
@@ -72,7 +66,7 @@ fn dwp_packages() {
         let make = format!("{tool} -e program -o program.dwp; rm library.dwo");
         for script in [&make, "mkdir debug; mv program.dwp debug"] {
             bench.sh(script);
-            check_found(&process, &options, &format!("{tool} {version}"));
+            process.assert_found(&options, &format!("{tool} {version}"));
         }
 
         // A damaged package costs names.
@@ -134,7 +128,7 @@ fn what_dwz_moved_out() {
     bench.sh("dwz -m common -M common program twin");
     let process = bench.start(&program);
     let options = bench.searching();
-    check_found(&process, &options, "beside it");
+    process.assert_found(&options, "beside it");
 
     let id = bench.build_id("common").unwrap().to_string();
     let (first, rest) = id.split_at(2);
@@ -142,7 +136,7 @@ fn what_dwz_moved_out() {
     bench.sh(&format!(
         "mkdir -p {folder}; mv common {folder}/{rest}.debug"
     ));
-    check_found(&process, &options, "by its ID");
+    process.assert_found(&options, "by its ID");
 
     bench.sh("rm -r debug");
     let without = process.hidden(&options);

@@ -188,6 +188,13 @@ impl Process {
         self.resolved(options, &["hidden"])
     }
 
+    /// Checks that the hidden function has its frames, and that nothing else is said.
+    #[track_caller]
+    pub(crate) fn assert_found(&self, options: &Options, case: &str) {
+        let expected = format!("{HIDDEN}{NO_NOTES}");
+        assert_eq!(self.hidden(options), expected, "{case}");
+    }
+
     /// What stands for the name of a labelled address without one.
     pub(crate) fn offset(&self, label: &str, file: &str) -> String {
         let of_file = self
