@@ -182,32 +182,28 @@ fn each_birth_has_its_interval() {
 }
 
 fn it_says_what_it_did() {
-    for (options, ages, first, then) in [
-        (
-            "prof:true,prof_active:false",
-            "on",
-            "heap profiles have times of birth from now on",
-            "heap profiles have times of birth already",
-        ),
+    let on =
+        "heap profiles have times of birth from now on\nheap profiles have times of birth already";
+    let not_profiled = "heap profiles have no times of birth: jemalloc's profiler was not enabled at start; \
+                        start the program with MALLOC_CONF=prof:true, or _RJEM_MALLOC_CONF=prof:true if \
+                        jemalloc's functions are prefixed";
+    let off = "heap profiles have no times of birth: PLIMSOLL_AGES is `off`; to turn them on, unset \
+               it and restart the program";
+    for (options, ages, expected) in [
+        ("prof:true,prof_active:false", "on", on),
         (
             "prof:false",
             "on",
-            "heap profiles have no times of birth: jemalloc's profiler was not enabled at start; \
-             start the program with MALLOC_CONF=prof:true, or _RJEM_MALLOC_CONF=prof:true if \
-             jemalloc's functions are prefixed",
-            "",
+            &format!("{not_profiled}\n{not_profiled}"),
         ),
         (
             "prof:true,prof_active:false",
             "off",
-            "heap profiles have no times of birth: PLIMSOLL_AGES is `off`; to turn them on, unset \
-             it and restart the program",
-            "",
+            &format!("{off}\n{off}"),
         ),
     ] {
-        let then = if then.is_empty() { first } else { then };
-        let ran = run("install", options, ages);
-        assert_eq!(ran.said, format!("{first}\n{then}\n"), "{options}, {ages}");
+        let said = run("install", options, ages).said;
+        assert_eq!(said, format!("{expected}\n"), "{options}, {ages}");
     }
 }
 
