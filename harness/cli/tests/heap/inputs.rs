@@ -10,7 +10,7 @@ use plimsoll_profile::MappedObject;
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use serde_json::json;
 
-use crate::{Folder, Said, dump, folded, json, packed, plimsoll, skipped};
+use crate::{Folder, Said, dump, folded, json, packed, plimsoll};
 
 fn zstd(content: &[u8]) -> Vec<u8> {
     compress_to_vec(content, CompressionLevel::Fastest)
@@ -198,8 +198,7 @@ struct Program {
 }
 
 impl Program {
-    /// None where it cannot be built.
-    fn new() -> Option<Program> {
+    fn new() -> Program {
         let folder = Folder::new();
         let source = folder.file(
             "program.c",
@@ -214,23 +213,25 @@ impl Program {
             &path,
             &source,
         ];
-        let built = Command::new("cc").args(arguments).status();
-        let symbols = Command::new("nm").arg(&path).output();
-        let (Ok(true), Ok(symbols)) = (built.map(|status| status.success()), symbols) else {
-            skipped("names from files", "cc or nm is missing");
-            return None;
-        };
+        assert!(
+            Command::new("cc")
+                .args(arguments)
+                .status()
+                .unwrap()
+                .success()
+        );
+        let symbols = Command::new("nm").arg(&path).output().unwrap();
         let symbols = String::from_utf8(symbols.stdout).unwrap();
         let line = symbols.lines().find(|line| line.ends_with(" leak_here"));
         let address = line.unwrap().split(' ').next().unwrap();
         let at = u64::from_str_radix(address, 16).unwrap();
         let page = at & !0xfff;
-        Some(Program {
+        Program {
             folder,
             path,
             at,
             page,
-        })
+        }
     }
 
     /// A dump of so many objects of the function, whose page is mapped at `start` from that
@@ -253,9 +254,7 @@ const NAMED: &str = "leak_here 64\n";
 
 #[test]
 fn files_that_lie_elsewhere_now() {
-    let Some(program) = Program::new() else {
-        return;
-    };
+    let program = Program::new();
     let file = program.dump("a.heap", 1, START, (77, "/gone/bin/program"));
     let said = plimsoll(&["show", "--folded", &file]);
     assert!(said.out.starts_with("program+0x"), "{}", said.out);
@@ -278,9 +277,7 @@ fn build_ids_for_pprof() {
     use std::io::Read;
     use std::os::unix::fs::MetadataExt;
 
-    let Some(program) = Program::new() else {
-        return;
-    };
+    let program = Program::new();
     let inode = fs::metadata(&program.path).unwrap().ino();
     // Another file's build ID would be a lie.
     for (inode, is_it) in [(inode, true), (inode + 1, false)] {
@@ -311,9 +308,7 @@ fn files_that_were_named_have_to_be_there() {
 /// Each is loaded where the kernel has put it, and grows by a function of its own.
 #[test]
 fn a_series_of_several_processes() {
-    let Some(program) = Program::new() else {
-        return;
-    };
+    let program = Program::new();
     // Overlapping, so that an address is one place here and another there.
     let start = |run: u64| 0x5555_5555_0000 + 0x10 * run;
     let mut arguments = ["compare", "--json", "--series"]
@@ -336,9 +331,7 @@ fn a_series_of_several_processes() {
 /// What was loaded in between has its names, also where something else is by the end.
 #[test]
 fn a_series_that_loads_and_unloads() {
-    let Some(program) = Program::new() else {
-        return;
-    };
+    let program = Program::new();
     let first = program.dump("1.heap", 1, START, (0, &program.path));
     for map in [String::new(), program.map(START, 0, "/gone/other.so")] {
         let last = program.folder.file("2.heap", dump(1, "1 8 0x10") + &map);
@@ -349,9 +342,7 @@ fn a_series_that_loads_and_unloads() {
 
 #[test]
 fn a_file_of_another_build_is_refused() {
-    let Some(program) = Program::new() else {
-        return;
-    };
+    let program = Program::new();
     let mapping = MappedObject {
         start: program.page,
         end: program.page + 0x1000,

@@ -49,14 +49,10 @@ impl Said {
     }
 }
 
-fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
-    command.args(arguments).stdin(Stdio::null());
-    command
-}
-
 fn plimsoll(arguments: &[&str]) -> Said {
-    Said::of(&command(arguments).output().unwrap())
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+    let output = command.args(arguments).stdin(Stdio::null()).output();
+    Said::of(&output.unwrap())
 }
 
 /// `plimsoll show --folded`.

@@ -128,15 +128,10 @@ fn credentials_stay_with_their_host() {
     says(show.env("PLIMSOLL_HTTP_TOKEN", "t0ken"), 0, &[]);
     assert!(server.requests()[0].contains("authorization: Bearer t0ken\r\n"));
     assert!(!other.requests()[0].contains("authorization"));
-}
-
-#[test]
-fn a_credential_that_is_no_text_is_refused() {
-    let server = Fake::with("200 OK", "", PROFILE);
-    let mut show = plimsoll(&["show", &server.url("/")]);
+    // A token that is no text is not sent at all.
     show.env("PLIMSOLL_HTTP_TOKEN", OsStr::from_bytes(b"t0k\xffen"));
     says(&mut show, 2, &["PLIMSOLL_HTTP_TOKEN: expected text"]);
-    assert!(server.requests().is_empty());
+    assert_eq!(server.requests().len(), 1);
 }
 
 #[test]
