@@ -47,11 +47,7 @@ fn the_program_elsewhere() {
         mapping.inode = Some(1);
     });
     process.assert_found(&options, "");
-}
-
-#[test]
-fn the_program_is_not_its_libraries() {
-    let bench = Bench::new();
+    // Its libraries are where they were.
     let process = bench.with_library(&["-g"]);
     process.assert_found(&exe(&bench, "nothing"), "");
 }
