@@ -142,20 +142,22 @@ fn what_ends_a_watch_is_told_apart() {
     let no_route = "load: the load ended early: exit status 5\n    no route";
     let no_database = "failed setting up: the server ended: exit status 7";
     let killed = "the server ended: killed by signal 9";
+    // Names would take a second each time, and none is asked for.
+    let options = ["--for", "20m", "--sysroot", "."];
     for (start, load, status, expected) in [
         ("echo no database; exit 7", "true", 3, no_database),
         (&dies, &project.line("1000000"), 3, killed),
         (&service, "echo no route; exit 5", 4, no_route),
         (&service, "sleep 1", 3, "the load ended after "),
     ] {
-        let mut watch = project.watch(start, load, &["--for", "20m"]);
+        let mut watch = project.watch(start, load, &options);
         says(&mut watch, status, &[expected]);
         assert!(project.is_gone(), "{start}");
     }
     // The load tells when to interrupt the watch.
     let told = project.folder.path().join("told");
     let load = format!("touch '{}'; sleep 1000", told.display());
-    let mut watch = project.watch(&service, &load, &["--for", "20m"]);
+    let mut watch = project.watch(&service, &load, &options);
     let watch = watch.stderr(Stdio::null()).stdout(Stdio::null());
     let mut watch = watch.spawn().unwrap();
     while !told.exists() {
