@@ -4,13 +4,13 @@
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::job::{Job, RATE, STACK, green, head, red};
-use crate::project::{Project, regressed, within};
-use crate::server::fault::{Fault, Matcher, To};
+use crate::job::{Job, RATE, STACK, green, joined, red};
+use crate::project::{regressed, within};
+use crate::server::fault::{Fault, Kind, Matcher, To};
 use crate::server::http::Reply;
-use crate::server::state::{Comment, State, User};
+use crate::server::state::{ACTIONS, State, user};
 
 const COMMENTS: &str = "/issues/7/comments";
 /// A comment of ours from before there was a second line.
@@ -30,10 +30,6 @@ fn post() -> Matcher {
 
 fn patch() -> Matcher {
     Matcher::new("PATCH", "/issues/comments/")
-}
-
-fn drip() -> Fault {
-    Fault::drip(Duration::from_millis(200))
 }
 
 /// A comment of ours that a run has made for a commit.
@@ -78,6 +74,11 @@ impl Row {
         Row { warns, ..self }
     }
 
+    fn existing(self) -> Self {
+        let existing = true;
+        Row { existing, ..self }
+    }
+
     fn counts(mut self, method: &'static str, count: usize) -> Self {
         self.counts.push((method, count));
         self
@@ -103,7 +104,7 @@ impl Row {
         } else {
             ran.warns(self.warns);
             assert!(!ran.stderr.contains("<html"), "{ran}");
-            assert_eq!(job.ours(), [], "{ran}");
+            assert!(job.ours().is_empty(), "{ran}");
         }
         for (method, count) in &self.counts {
             job.asked(method, "/comments", *count);
@@ -115,125 +116,85 @@ impl Row {
     }
 }
 
-/// Each waits for most of its time, so all wait together.
-fn run_all(rows: &[Row]) {
-    thread::scope(|scope| {
-        let started = rows.iter().map(|row| (row.name, scope.spawn(|| row.run())));
-        for (name, row) in started.collect::<Vec<_>>() {
-            assert!(row.join().is_ok(), "the row `{name}` failed, see above");
-        }
-    });
-}
-
-pub(crate) fn reading_is_tried_again() {
-    run_all(&[
-        row("500", get(), Fault::status(500)),
-        row("502, a page", get(), Fault::html(502)),
-        row("dropped before", get(), Fault::dropped()),
-        row("half the body", get(), Fault::half_body()),
-        row("half the JSON", get(), Fault::half_json()),
-        row("a page in place of JSON", get(), Fault::html(200)),
-        row("a slow drip", get(), drip()),
-        row("silence", get(), Fault::silence()),
-        row("twice", get().times(2), Fault::status(502)),
-        row("for ever", get().always(), Fault::html(502))
+/// What fails at any request is tested in `any_request`.
+pub(crate) fn each_failure_comes_to_one_comment_or_a_warning() {
+    let (page, failed) = (Fault::html(200), Fault::html(502));
+    let to = Fault::redirect;
+    let elsewhere = "the comment could not be posted: redirected to where the token";
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let reset = Fault::primary_limit(403, now.unwrap().as_secs() + 2);
+    let limit = |status, seconds| Fault::secondary_limit(status, Some(seconds));
+    let locked = Fault::says(403, "Unable to create comment because issue is locked.");
+    let anything = || Matcher::path(COMMENTS).always();
+    let drip = Fault::before(Kind::Drip(Duration::from_millis(200)));
+    let half = Fault::before(Kind::HalfBody).after_work();
+    let rows = [
+        // Reading is tried again.
+        row("half the body", get(), half),
+        row("a page in place of JSON", get(), page.clone()),
+        row("a slow drip", get(), drip),
+        row("silence", get(), Fault::before(Kind::Silence)),
+        row("twice", get().times(2), failed.clone()),
+        row("for ever", get().always(), failed.clone())
             .warns("the comment could not be posted: GitHub failed (502)")
             .counts("GET", 4),
-    ]);
-}
-
-pub(crate) fn creating_is_never_repeated_blindly() {
-    let faults = [
-        ("500", Fault::status(500)),
-        ("502, a page", Fault::html(502)),
-        ("dropped", Fault::dropped()),
-        ("a slow drip", drip()),
-        ("silence", Fault::silence()),
-        ("no JSON", Fault::html(201)),
-    ];
-    let mut rows = Vec::new();
-    for (name, fault) in faults {
-        rows.push(row(name, post(), fault.clone()).counts("POST", 2));
-        rows.push(row(name, post(), fault.after_work()).counts("POST", 1));
-    }
-    let blocked = Fault::says(403, "User is blocked");
-    rows.extend([
-        row("twice, then not again", post().always(), Fault::status(502))
+        // Creating is never repeated blindly.
+        row("not done", post(), failed.clone()).counts("POST", 2),
+        row("done, and failed", post(), failed.clone().after_work()).counts("POST", 1),
+        row("done, no JSON", post(), page.after_work()).counts("POST", 1),
+        row("twice, then not again", post().always(), failed)
             .warns("the comment could not be posted")
             .counts("POST", 2),
         row("422", post().always(), Fault::status(422))
             .warns("refused (422)")
             .counts("POST", 1),
-        row("not locked", post(), blocked).warns("(403): User is blocked"),
-    ]);
-    run_all(&rows);
-}
-
-pub(crate) fn changing_is_repeated() {
-    let faults = [
-        ("500", Fault::status(500)),
-        ("502 after the work", Fault::html(502).after_work()),
-        ("dropped", Fault::dropped()),
-        ("dropped after the work", Fault::dropped().after_work()),
-    ];
-    let rows = faults.map(|(name, fault)| Row {
-        existing: true,
-        ..row(name, patch(), fault)
+        row("locked", post(), locked).warns("not be posted: the conversation is locked"),
+        // Changing is repeated.
+        row("changed", patch(), Fault::dropped().after_work())
+            .existing()
             .counts("PATCH", 2)
-            .counts("POST", 0)
-    });
-    run_all(&rows);
-}
-
-pub(crate) fn limits_are_waited_for() {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    let reset = Fault::primary_limit(403, now.unwrap().as_secs() + 2);
-    let limit = |status, seconds| Fault::secondary_limit(status, Some(seconds));
-    run_all(&[
+            .counts("POST", 0),
+        // Limits are waited for.
         row("403, on reading", get(), limit(403, 2)).waits(2),
         row("429, on creating", post(), limit(429, 1)).waits(1),
-        row("twice", post().times(2), limit(403, 1)).waits(1),
+        row("limited twice", post().times(2), limit(403, 1)).waits(1),
         row("until a reset", get(), reset).waits(1),
         row("longer than there is patience", get(), limit(403, 3600))
             .warns("asks to wait for 3600 s, longer than --max-wait")
             .counts("GET", 1),
-    ]);
-}
-
-#[test]
-fn redirects_are_followed_on_the_same_host() {
-    let to = Fault::redirect;
-    let refused = "the comment could not be posted: redirected to where the token";
-    run_all(&[
+        // Redirects are followed on the same host.
         row("reading, 301", get(), to(301, To::Id)),
         row("reading, 302", get(), to(302, To::Id)),
         row("writing, 307", post(), to(307, To::Id)),
         row("writing, 308", post(), to(308, To::Id)),
         row("writing, 302", post(), to(302, To::Id))
-            .warns(refused)
+            .warns(elsewhere)
             .counts("POST", 1),
         row("writing, twice", post().always(), to(307, To::Itself))
-            .warns(refused)
+            .warns(elsewhere)
             .counts("POST", 2),
-        row("reading, elsewhere", get(), to(302, To::Elsewhere)).warns(refused),
-        row("writing, elsewhere", post(), to(307, To::Elsewhere)).warns(refused),
+        row("reading, elsewhere", get(), to(302, To::Elsewhere)).warns(elsewhere),
+        row("writing, elsewhere", post(), to(307, To::Elsewhere)).warns(elsewhere),
         row("in circles", get().always(), to(302, To::Itself))
             .warns("too often")
             .counts("GET", 4),
-    ]);
-}
-
-#[test]
-fn what_is_refused_is_not_asked_again() {
-    let row = |status, why| {
-        let always = Matcher::path(COMMENTS).always();
-        let row = row("refused", always, Fault::status(status));
-        row.warns(why).counts("GET", 1)
-    };
-    run_all(&[
-        row(401, "GitHub rejected the token (401)"),
-        row(404, "the comment could not be posted: not found (404)"),
-    ]);
+        // What is refused is not asked again.
+        row("401", anything(), Fault::status(401))
+            .warns("GitHub rejected the token (401)")
+            .counts("GET", 1),
+        row("404", anything(), Fault::status(404))
+            .warns("the comment could not be posted: not found (404)")
+            .counts("GET", 1),
+    ];
+    // Each waits for most of its time, so all wait together.
+    thread::scope(|scope| {
+        let started = rows
+            .each_ref()
+            .map(|row| (row.name, scope.spawn(|| row.run())));
+        for (name, row) in started {
+            assert!(row.join().is_ok(), "the row `{name}` failed, see above");
+        }
+    });
 }
 
 #[test]
@@ -253,38 +214,37 @@ fn a_missing_permission_is_named() {
     let summary = job.summary();
     let missing = "Not posted: check run, comment.";
     assert!(summary.contains(missing), "{summary}");
-    assert_eq!(job.ours(), []);
+    assert!(job.ours().is_empty());
     job.comment_ends(5, "--on-post-error fail");
 }
 
 #[test]
-fn a_locked_conversation_has_a_check_run() {
-    let job = Job::of(&red());
-    job.state().pull(7).locked = true;
-    let ran = job.comment("");
-    ran.warns("the comment could not be posted: the conversation is locked");
-    assert_eq!((job.ours().len(), job.checks()), (0, 1));
-}
-
-/// A minute, for which there is no time: nothing more is asked meanwhile.
-#[test]
-fn a_limit_that_does_not_say_how_long() {
-    let job = Job::of(&red());
-    let second = Matcher::path("/repos/").nth(2);
-    job.fault(second, Fault::secondary_limit(429, None));
-    job.comment("--max-wait 10s").warns("asks to wait for 60 s");
-    assert_eq!(job.requests().len(), 2, "{:#?}", job.log());
-    assert!(job.summary().contains("keep"));
-}
-
-#[test]
-fn a_limit_of_no_seconds_is_no_reason_to_hurry() {
-    let job = Job::of(&red());
-    job.fault(get().times(50), Fault::secondary_limit(403, Some(0)));
-    let ran = job.comment("--max-wait 2s");
-    ran.warns("longer than --max-wait");
-    assert!(job.count("GET", COMMENTS) <= 3, "{:#?}", job.log());
-    assert_eq!(job.ours(), []);
+fn limits_that_do_not_say_how_long_or_say_nothing() {
+    for (at, seconds, patience, said, requests) in [
+        // A minute, for which there is no time: nothing more is asked meanwhile.
+        (
+            Matcher::path("/repos/").nth(2),
+            None,
+            "10s",
+            "asks to wait for 60 s",
+            2..=2,
+        ),
+        // No reason to hurry.
+        (
+            get().times(50),
+            Some(0),
+            "2s",
+            "longer than --max-wait",
+            1..=7,
+        ),
+    ] {
+        let job = Job::of(&red());
+        job.fault(at, Fault::secondary_limit(429, seconds));
+        let ran = job.comment(&format!("--max-wait {patience}"));
+        ran.warns(said);
+        assert!(requests.contains(&job.requests().len()), "{:#?}", job.log());
+        assert!(job.summary().contains("keep") && job.ours().is_empty());
+    }
 }
 
 #[test]
@@ -312,15 +272,6 @@ fn an_unknown_commit_has_no_check_run() {
     }
 }
 
-pub(crate) fn a_check_run_is_never_doubled() {
-    for fault in [Fault::status(502), Fault::status(502).after_work()] {
-        let job = Job::of(&red());
-        job.fault(Matcher::new("POST", "/check-runs"), fault);
-        job.comment("");
-        assert_eq!(job.checks(), 1);
-    }
-}
-
 /// Among many comments, with those of others that look like ours.
 #[test]
 fn only_our_comment_is_changed() {
@@ -330,25 +281,25 @@ fn only_our_comment_is_changed() {
         let ours = {
             let mut state = job.state();
             for index in 0..250 {
-                state.add_comment(&format!("comment {index}"), Some(User::person("bob")));
+                state.add_comment(7, &format!("comment {index}"), user("bob"));
             }
             // Of an account that is deleted; of a person; of another bot.
-            state.add_comment("so long", None);
-            state.add_comment(&forged, Some(User::person("mallory")));
-            state.add_comment(&forged, Some(User::bot("other[bot]")));
+            state.add_comment(7, "so long", json!(null));
+            state.add_comment(7, &forged, user("mallory"));
+            state.add_comment(7, &forged, user("other[bot]"));
             has_ours.then(|| state.add_ours(OLD))
         };
         let before = job.state().comments.clone();
         job.comment("");
         let after = job.state().comments.clone();
-        let is_new = |now: &&Comment| before.get(&now.id) != Some(now);
-        let changed: Vec<&Comment> = after.values().filter(is_new).collect();
-        let [one] = changed[..] else {
-            panic!("{changed:#?}");
-        };
-        assert!(one.body.contains("keeps growing"), "{}", one.body);
-        assert!(ours.is_none_or(|id| one.id == id));
-        assert_eq!(after.len(), 254);
+        let mut changed = after.iter().filter(|(id, now)| before.get(id) != Some(now));
+        let (id, one) = changed.next().unwrap();
+        assert!(
+            one["body"].as_str().unwrap().contains("keeps growing"),
+            "{one}"
+        );
+        assert!(ours.is_none_or(|ours| *id == ours));
+        assert_eq!((changed.count(), after.len()), (0, 254));
         // Three pages, before and after.
         job.asked("GET", "/comments", 6);
     }
@@ -357,46 +308,45 @@ fn only_our_comment_is_changed() {
 #[test]
 fn two_of_ours_become_one() {
     let job = Job::of(&red());
-    let sha = head(&job.state(), 7);
+    let sha = job.state().head(7);
     let newer = ours_of(900, 1, &sha);
     job.state().add_run(7, 900, 1);
     let [low, _] = [3, 4].map(|run| job.state().add_ours(&ours_of(run, 1, &sha)));
     job.comment("");
-    assert_eq!(job.the_comment().id, low);
+    assert_eq!(job.the_comment()["id"], low);
     // A newer run's that is not the lowest stays, in the lowest.
     job.state().add_ours(&newer);
-    job.comment("").prints("it is of a newer run");
+    job.comment("").prints(NEWER);
     let comment = job.the_comment();
-    assert_eq!((comment.id, comment.body), (low, newer));
+    assert_eq!(
+        (&comment["id"], &comment["body"]),
+        (&json!(low), &json!(newer))
+    );
 }
 
 #[test]
 fn what_a_person_has_put_before_the_marker_stays() {
-    for typed in ["Flaky, see #12.\r\n\r\n", "Flaky, see #12: "] {
-        let mut job = Job::of(&red());
-        job.comment("");
-        let id = job.the_comment().id;
-        {
-            let mut state = job.state();
-            state.add_run(7, 500, 1);
-            let body = &mut state.comments.get_mut(&id).unwrap().body;
-            *body = format!("{typed}{body}");
-        }
-        job.set("GITHUB_RUN_ID", "600");
-        job.comment("").prints("comment: brought up to date");
-        let body = job.says(&["\"run\":600"]);
-        assert!(body.starts_with(typed), "{body}");
-        job.state().add_run(7, 600, 1);
-        job.comment("").prints("comment: says so already");
-        assert_eq!(job.the_comment().id, id);
-    }
+    let typed = "Flaky, see #12: ";
+    let mut job = Job::of(&red());
+    job.comment("");
+    let [id, body] = ["id", "body"].map(|key| job.the_comment()[key].clone());
+    let body = format!("{typed}{}", body.as_str().unwrap());
+    job.state().comments.get_mut(&id.as_u64().unwrap()).unwrap()["body"] = json!(body);
+    job.state().add_run(7, 500, 1);
+    job.set("GITHUB_RUN_ID", "600");
+    job.comment("").prints("comment: brought up to date");
+    let body = job.says(&["\"run\":600"]);
+    assert!(body.starts_with(typed), "{body}");
+    job.state().add_run(7, 600, 1);
+    job.comment("").prints("comment: says so already");
+    assert_eq!(job.the_comment()["id"], id);
 }
 
-/// The same, where another workflow repeats what somebody has written.
+/// Another workflow repeats what somebody has written.
 #[test]
 fn what_another_workflow_repeats_is_not_ours() {
     let job = Job::of(&red());
-    let sha = head(&job.state(), 7);
+    let sha = job.state().head(7);
     let this = ours_of(500, 1, &sha);
     let repeated = [
         format!("You wrote:\n{}", ours_of(1, 1, &sha)),
@@ -411,8 +361,8 @@ fn what_another_workflow_repeats_is_not_ours() {
     job.comment("").prints("comment: made");
     job.state().add_ours(&repeated[3]);
     job.comment("").prints("comment: says so already");
-    for body in &repeated {
-        assert!(job.ours().iter().any(|comment| comment.body == *body));
+    for body in repeated {
+        assert!(job.ours().iter().any(|comment| comment["body"] == body));
     }
 }
 
@@ -422,12 +372,11 @@ fn a_run_that_is_not_this_pull_requests_silences_nobody() {
     let job = Job::of(&red());
     {
         let mut state = job.state();
-        let repository = state.repository.clone();
-        state.with_fork().with_pull(9, repository, "other");
+        state.with_fork().add_pull(9, "octo", "other");
         for (pull, run) in [(8, 700), (9, 800), (7, 900)] {
             state.add_run(pull, run, 1);
         }
-        let [own, fork, other] = [7, 8, 9].map(|pull| head(&state, pull));
+        let [own, fork, other] = [7, 8, 9].map(|pull| state.head(pull));
         // None such; this one, in an attempt that was not; that of a fork with a branch of that
         // name, and of another branch; of this pull request, and of another commit.
         for (run, attempt, sha) in [
@@ -442,8 +391,9 @@ fn a_run_that_is_not_this_pull_requests_silences_nobody() {
     }
     job.comment("").prints("comment: made");
     let ours = job.ours();
-    let red = ours.iter().filter(|one| one.body.contains("keeps growing"));
-    assert_eq!((red.count(), ours.len()), (1, 6), "others are left alone");
+    let is_red = |one: &&Value| one["body"].as_str().unwrap().contains("keeps growing");
+    let red = ours.iter().filter(is_red).count();
+    assert_eq!((red, ours.len()), (1, 6), "others are left alone");
 }
 
 /// A private repository's runs are hidden from this token, and its people are known.
@@ -465,7 +415,7 @@ fn two_runs_racing() {
     ] {
         let mut job = Job::of(&red());
         job.set("GITHUB_RUN_ID", own);
-        let other = ours_of(500, 1, &head(&job.state(), 7));
+        let other = ours_of(500, 1, &job.state().head(7));
         job.on_request(post(), move |state| {
             state.add_ours(&other);
         });
@@ -479,10 +429,10 @@ fn two_runs_racing() {
 fn an_older_run_that_writes_late_does_not_stand() {
     let mut job = Job::of(&red());
     job.comment("");
-    let id = job.the_comment().id;
     job.set("GITHUB_RUN_ID", "600");
-    job.on_request(get().nth(2).times(2), move |state| {
-        state.comments.get_mut(&id).unwrap().body = ours_of(590, 1, "0");
+    job.on_request(get().nth(2).times(2), |state| {
+        let mut comments = state.comments.values_mut();
+        comments.next().unwrap()["body"] = json!(ours_of(590, 1, "0"));
     });
     job.comment("");
     job.says(&["\"run\":600"]);
@@ -497,7 +447,8 @@ fn a_check_run_that_is_made_late_covers_no_newer_one() {
         state.add_check("plimsoll:default:7:900.1:x");
     });
     job.comment("");
-    assert_eq!((job.checks(), job.the_check().1.as_str()), (2, "failure"));
+    assert_eq!(job.checks(), 2);
+    job.concludes("failure");
 }
 
 /// A matrix whose jobs have one key. Of two that are as bad, the later one stays.
@@ -509,7 +460,7 @@ pub(crate) fn of_two_jobs_of_one_run_the_worse_stays() {
                 true => regressed(run, "http::echo", STACK, RATE),
                 false => within(run, "http::echo"),
             };
-            let text = Project::with(&[report]).ok("report --format json").stdout;
+            let text = joined(&[report]).to_string();
             job.project.write("one.json", &text);
             job.run("comment --report one.json --when always").ends(0)
         };
@@ -523,7 +474,7 @@ pub(crate) fn of_two_jobs_of_one_run_the_worse_stays() {
         ran.prints(&format!("check run: {done}"));
         ran.prints(&format!("comment: {done}"));
         job.says(&["keeps growing"]);
-        assert_eq!(job.the_check().1, "failure");
+        job.concludes("failure");
     }
 }
 
@@ -541,16 +492,37 @@ fn a_red_check_is_covered_by_no_other_pull_request() {
     assert_eq!(job.checks(), 2);
 }
 
+/// What is late does not come back, and whoever posts by hand is newer than any run.
 #[test]
-fn by_hand_is_newer_than_any_run() {
-    let mut job = Job::of(&red());
-    job.comment("");
-    job.unset("GITHUB_RUN_ID");
-    job.leave(&green());
-    let ran = job.comment("--pr 7");
-    ran.prints("comment: brought up to date")
-        .prints("check run: made");
-    assert_eq!(job.the_check().1, "success");
+fn the_newest_run_stands_in_one_comment() {
+    let mut job = Job::new();
+    job.state().add_run(7, 501, 1);
+    let (made, same) = ("comment: made", "comment: says so already");
+    let updated = "comment: brought up to date";
+    for (run, attempt, reports, done, is_red, checks) in [
+        ("500", "1", red(), made, true, 1),
+        // Of the same run and attempt there is one check run, however often.
+        ("500", "1", red(), same, true, 1),
+        ("500", "2", red(), updated, true, 2),
+        ("500", "1", green(), NEWER, true, 2),
+        ("501", "1", green(), updated, false, 3),
+        ("499", "1", red(), NEWER, false, 3),
+        ("", "1", red(), updated, true, 4),
+    ] {
+        job.set("GITHUB_RUN_ID", run)
+            .set("GITHUB_RUN_ATTEMPT", attempt);
+        job.leave(&reports).comment("").prints(done);
+        let body = job.says(&[]);
+        assert_eq!(
+            body.contains("keeps growing"),
+            is_red,
+            "{run}.{attempt}: {body}"
+        );
+        assert_eq!(job.checks(), checks, "{run}.{attempt}");
+        job.concludes(if is_red { "failure" } else { "success" });
+    }
+    job.asked("POST", COMMENTS, 1);
+    job.asked("PATCH", "/issues/comments/", 3);
 }
 
 #[test]
@@ -562,56 +534,25 @@ fn a_comment_that_is_deleted_meanwhile() {
     });
     job.comment("");
     job.says(&CURRENT);
-    assert!(job.the_comment().id > id);
-}
-
-#[test]
-fn the_same_once_more() {
-    let job = Job::of(&red());
-    job.comment("");
-    let first = job.the_comment();
-    job.comment("").prints("comment: says so already");
-    assert_eq!(job.the_comment(), first);
-    job.asked("PATCH", "/issues/comments/", 0);
-    // Of the same run and attempt there is one check run, however often.
-    assert_eq!(job.checks(), 1);
-}
-
-#[test]
-fn red_turns_green() {
-    let mut job = Job::of(&red());
-    job.comment("");
-    let red = job.the_comment();
-    job.set("GITHUB_RUN_ID", "501");
-    job.state().add_run(7, 501, 1);
-    job.leave(&green());
-    job.comment("");
-    let green = job.the_comment();
-    assert_eq!(green.id, red.id);
-    assert!(!green.body.contains("keeps growing"), "{}", green.body);
-    // What is late does not come back.
-    job.set("GITHUB_RUN_ID", "499");
-    job.comment("").prints(NEWER);
-    assert_eq!(job.the_comment().body, green.body);
 }
 
 #[test]
 fn green_makes_no_comment() {
-    let job = Job::of(&green());
-    job.comment("");
-    assert_eq!(job.ours(), []);
-    assert_eq!(job.the_check().1, "success");
-    job.comment("--when always");
-    job.the_comment();
-    let job = Job::of(&red());
-    job.comment("--when never");
-    assert_eq!(job.ours(), []);
+    for (reports, when, comments) in [
+        (green(), "on-growth", 0),
+        (green(), "always", 1),
+        (red(), "never", 0),
+    ] {
+        let job = Job::of(&reports);
+        job.comment(&format!("--when {when}"));
+        assert_eq!((job.ours().len(), job.checks()), (comments, 1), "{when}");
+    }
 }
 
 /// One page of comments that has the one of that id, old, and leads elsewhere.
 fn page_with(id: u64, next: Option<String>) -> Fault {
-    let user = json!({"login": "github-actions[bot]", "type": "Bot"});
-    let reply = Reply::json(200, &json!([{"id": id, "body": OLD, "user": user}]));
+    let reply = json!([{"id": id, "body": OLD, "user": user(ACTIONS)}]);
+    let reply = Reply::json(200, &reply);
     Fault::answer(match next {
         Some(next) => reply.with("Link", format!("<{next}>; rel=\"next\"")),
         None => reply,
@@ -646,7 +587,7 @@ fn pages_that_lead_in_circles_or_elsewhere() {
         job.fault(get().always(), page_with(id, Some(next)));
         job.comment("").warns(said);
         assert!(job.count("GET", COMMENTS) < 5);
-        assert_eq!(job.the_comment().body, OLD);
+        assert_eq!(job.the_comment()["body"], OLD);
     }
 }
 
@@ -658,14 +599,4 @@ fn a_list_that_lags_behind() {
     job.comment("");
     job.asked("POST", COMMENTS, 1);
     job.says(&CURRENT);
-}
-
-/// Whatever the repository is called.
-#[test]
-fn only_a_download_may_lead_elsewhere() {
-    let mut job = Job::of(&red());
-    job.set("GITHUB_REPOSITORY", "octo/artifacts");
-    job.fault(get().always(), Fault::redirect(302, To::Elsewhere));
-    let ran = job.comment("");
-    ran.warns("the comment could not be posted: redirected to where the token");
 }

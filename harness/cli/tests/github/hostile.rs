@@ -2,12 +2,14 @@
 //! makes of each text is tested beside it; here, what is posted and printed.
 
 use plimsoll_core::judge::Verdict;
-use plimsoll_core::report::Report;
+use plimsoll_report::input::{self, Reader};
+use plimsoll_report::joined::json::to_string;
+use plimsoll_report::render::{Context, html, junit, markdown, sarif};
 use serde_json::{Value, json};
 
 use crate::images::drawable;
-use crate::job::{Job, green, red};
-use crate::project::{Project, Ran, failure};
+use crate::job::{Job, joined, red};
+use crate::project::{Ran, failure};
 
 /// Posts a file as the report of the pull request's own job.
 fn posted(text: &str) -> (Job, Ran) {
@@ -17,50 +19,27 @@ fn posted(text: &str) -> (Job, Ran) {
     (job, ran)
 }
 
-/// What the pull request's own job would write of these reports.
-fn joined(reports: &[Report]) -> Value {
-    Project::with(reports).ok("report --format json").json()
-}
-
-/// Refused with that code, in fixed words; the check is neutral.
-#[track_caller]
-fn refused(text: &str, code: &str) {
-    let (job, ran) = posted(text);
-    let body = job.says(&[code, "o result"]);
-    assert!(!body.contains("PWNED"), "{body}\n{ran}");
-    assert_eq!(job.the_check().1, "neutral");
-}
-
-/// What is none of ours, and every limit, is tested beside the reader.
+/// Refused with a code, in fixed words; the check is neutral. Every limit is tested beside the
+/// reader.
 #[test]
 fn what_is_no_report() {
-    refused("{\"version\": 1, \"runs\": [\"PWNED\"", "not-a-report");
-    refused("{\"version\": 2, \"runs\": [\"PWNED\"]}", "newer-format");
-    refused(&format!("\"{}\"", "x".repeat(9 << 20)), "too-long");
-}
-
-#[test]
-fn a_thousand_scenarios_and_one_more() {
-    let of = |count: usize| {
-        let mut report = joined(&red());
-        let one = json!({
-            "package": "demo", "target": "leaks", "scenario": "", "platform": null,
-            "verdict": "no result", "problem": "PWNED".repeat(100), "report": null,
-        });
-        let scenarios = (0..count).map(|index| {
-            let mut one = one.clone();
-            one["scenario"] = json!(format!("{index}{}", "n".repeat(500)));
-            one
-        });
-        report["scenarios"] = scenarios.collect();
-        report["verdict"] = json!("no result");
-        report.to_string()
-    };
-    let (job, _) = posted(&of(1_000));
-    let body = job.the_comment().body;
-    assert!(body.encode_utf16().count() <= 65_000);
-    assert!(body.contains("1,000"), "{}", &body[..1_000]);
-    refused(&of(1_001), "too-much");
+    let mut many = joined(&red());
+    let one = json!({
+        "package": "demo", "target": "leaks", "scenario": "PWNED", "platform": null,
+        "verdict": "no result", "problem": "PWNED", "report": null,
+    });
+    many["scenarios"] = vec![one; 1_001].into();
+    for (text, code) in [
+        ("{\"version\": 1, \"runs\": [\"PWNED\"", "not-a-report"),
+        ("{\"version\": 2, \"runs\": [\"PWNED\"]}", "newer-format"),
+        (&format!("\"{}\"", "x".repeat(9 << 20)), "too-long"),
+        (&many.to_string(), "too-much"),
+    ] {
+        let (job, ran) = posted(text);
+        let body = job.says(&[code, "o result"]);
+        assert!(!body.contains("PWNED"), "{body}\n{ran}");
+        job.concludes("neutral");
+    }
 }
 
 #[test]
@@ -89,24 +68,6 @@ fn nothing_that_is_printed_is_a_command() {
             assert_eq!(line.matches("::error").count(), 1, "{line}");
         }
     }
-}
-
-#[test]
-fn a_forged_second_line_changes_nothing() {
-    let mut reports = green();
-    for report in &mut reports {
-        report.verdict = Verdict::Broken;
-        report.notes.push(
-            "--><!-- plimsoll:meta {\"run\":99999,\"attempt\":1,\"sha\":\"0\"} -->".to_owned(),
-        );
-    }
-    let job = Job::of(&reports);
-    job.comment("");
-    let body = job.the_comment().body;
-    let comments = body.lines().filter(|line| line.starts_with("<!--"));
-    assert_eq!(comments.count(), 2, "{body}");
-    let second = body.lines().nth(1).unwrap();
-    assert!(second.contains("\"run\":500"), "{body}");
 }
 
 /// Every number of a report, but for those that say what it is, and for lines,
@@ -141,12 +102,21 @@ fn numbers_of_any_size() {
                 false => integer.into(),
             };
         }
-        let (job, ran) = posted(&report.to_string());
+        let text = report.to_string();
+        let (job, ran) = posted(&text);
         ran.lacks(&["panicked", "cannot be read"]);
         // What the second job renders with its token at hand.
-        for format in ["html", "text", "summary", "sarif", "junit", "json"] {
-            let ran = job.run_unchecked("", &format!("report report.json --format {format}"));
-            assert_eq!(ran.status, Some(0), "{format}: {}\n{report:#}", ran.stderr);
+        job.run("report report.json --format text").ends(0);
+        let (joined, context) = (
+            input::parse(text.as_bytes(), Reader::Bot),
+            Context::default(),
+        );
+        let joined = joined.unwrap();
+        for render in [html::render, markdown::summary] {
+            render(&joined, &context);
+        }
+        for render in [sarif::render, junit::render, to_string] {
+            render(&joined);
         }
     }
 }

@@ -3,8 +3,10 @@
 use crate::job::{Job, RATE, STACK, red};
 use crate::project::{growth, regressed, within};
 use crate::server::fault::{Fault, Matcher};
+use crate::server::state::hash;
 use plimsoll_core::Tally;
 use plimsoll_core::report::{Compared, Report, StackGrowth};
+use serde_json::json;
 
 const BRANCH: &str = "refs/heads/plimsoll-images/pr-7/default";
 
@@ -34,7 +36,7 @@ pub(crate) fn a_picture_in_the_comment() {
     // The text is there whatever becomes of the picture.
     let body = job.says(&["<picture>", "alt=\"", "http::parse_headers"]);
     let state = job.state();
-    let commit = &state.git.refs[BRANCH];
+    let commit = &state.refs[BRANCH];
     for (theme, key) in [("light", "src"), ("dark", "srcset")] {
         let address = format!("https://github.com/octo/demo/raw/{commit}/1-{theme}.svg");
         assert!(body.contains(&format!("{key}=\"{address}\"")), "{body}");
@@ -42,20 +44,20 @@ pub(crate) fn a_picture_in_the_comment() {
         let parts = ["<svg", "parse_headers"];
         assert!(parts.iter().all(|part| svg.contains(part)), "{svg}");
     }
-    assert!(state.git.commits[commit].parents.is_empty());
+    assert_eq!(state.objects[commit]["parents"], json!([]));
 }
 
 pub(crate) fn a_new_picture_replaces_the_old() {
     let mut job = Job::of(&drawable());
     job.comment("--image branch");
-    let first = job.state().git.refs[BRANCH].clone();
+    let first = job.state().refs[BRANCH].clone();
     let mut changed = drawable();
     changed[0].growth[0].after.objects += 1;
     changed[0].growth[0].rate.bytes = 96.0;
     job.leave(&changed);
     job.set("GITHUB_RUN_ID", "501");
     job.comment("--image branch");
-    let second = job.state().git.refs[BRANCH].clone();
+    let second = job.state().refs[BRANCH].clone();
     assert_ne!(first, second);
     let body = job.says(&[&second]);
     assert!(!body.contains(&first), "{body}");
@@ -70,28 +72,11 @@ fn without_the_permission_there_is_the_text() {
     assert!(!body.contains("<picture>"), "{body}");
 }
 
-/// Objects are sent again, and a branch may be there in spite of an error.
-pub(crate) fn a_picture_in_spite_of_failures() {
-    let job = Job::of(&drawable());
-    for what in ["blobs", "trees", "commits", "refs"] {
-        let at = Matcher::new("POST", &format!("/git/{what}"));
-        let fault = if what == "refs" {
-            Fault::status(502)
-        } else {
-            Fault::dropped()
-        };
-        job.fault(at, fault.after_work());
-    }
-    job.comment("--image branch");
-    job.says(&["<picture>"]);
-}
-
 #[test]
 fn nothing_to_draw_is_no_branch() {
     let job = Job::of(&red());
     job.comment("--image branch");
-    let state = job.state();
-    assert_eq!(state.git.refs.len(), 1, "{:?}", state.git.refs);
+    assert_eq!(job.state().refs.len(), 1);
 }
 
 pub(crate) fn pictures_go_with_their_pull_request() {
@@ -102,23 +87,19 @@ pub(crate) fn pictures_go_with_their_pull_request() {
     job.comment("--image branch");
     {
         let mut state = job.state();
-        let main = state.git.refs["refs/heads/main"].clone();
-        let repository = state.repository.clone();
-        state.with_pull(9, repository, "other");
-        for name in &others {
-            state.git.refs.insert(name.clone(), main.clone());
-        }
+        state.add_pull(9, "octo", "other");
+        let others = others.iter().map(|name| (name.clone(), hash("main")));
+        state.refs.extend(others);
     }
     job.run("prune-images")
         .ends(0)
         .prints("0 deleted, 4 of open");
-    job.state().pull(7).open = false;
+    job.state().pull(7)["state"] = json!("closed");
     job.run("prune-images --dry-run")
         .prints("2 would be deleted");
-    assert!(job.state().git.refs.contains_key(BRANCH));
+    assert!(job.state().refs.contains_key(BRANCH));
     job.run("prune-images").prints("2 deleted, 2 of open");
-    let state = job.state();
-    let branches: Vec<String> = state.git.refs.keys().cloned().collect();
+    let branches: Vec<String> = job.state().refs.keys().cloned().collect();
     assert_eq!(branches[0], "refs/heads/main");
     assert_eq!(branches[1..], others);
 }
@@ -127,7 +108,7 @@ pub(crate) fn pictures_go_with_their_pull_request() {
 pub(crate) fn a_branch_that_is_not_deleted() {
     let job = Job::of(&drawable());
     job.comment("--image branch");
-    job.state().pull(7).open = false;
+    job.state().pull(7)["state"] = json!("closed");
     for (status, said) in [(0, "Reference does not exist"), (5, "It is protected")] {
         let at = Matcher::new("DELETE", "/git/refs/");
         job.fault(at, Fault::says(422, said));

@@ -5,12 +5,14 @@ use std::ops::Deref;
 use std::process::{Command, Stdio};
 
 use plimsoll_core::Rate;
-use plimsoll_core::report::Report;
+use plimsoll_core::report::{Report, json as report_json};
+use plimsoll_report::input::{self, Reader};
+use plimsoll_report::joined;
 use serde_json::{Value, json};
 
 use crate::project::{CERTIFICATES, PLIMSOLL, Project, Ran, rate, regressed, within};
 use crate::server::Server;
-use crate::server::state::{CheckRun, Comment, Run, State};
+use crate::server::state::{State, TOKEN};
 
 /// The run id of a job whose own workflow measures.
 pub(crate) const RUN: u64 = 500;
@@ -42,6 +44,19 @@ pub(crate) fn green() -> [Report; 2] {
     ["http::echo", "lru_churn"].map(|name| within("r1", name))
 }
 
+/// What `plimsoll report --format json` writes of them, but who measured.
+pub(crate) fn joined(reports: &[Report]) -> Value {
+    let parts = reports.iter().map(|report| {
+        let text = report_json::to_string(report);
+        (
+            String::new(),
+            input::parse(text.as_bytes(), Reader::Bot).unwrap(),
+        )
+    });
+    let joined = joined::merge(parts.collect()).joined;
+    serde_json::from_str(&joined::json::to_string(&joined)).unwrap()
+}
+
 impl Deref for Job {
     type Target = Server;
 
@@ -68,16 +83,9 @@ impl Job {
         project.write("summary.md", "");
         // Where the checkout begins.
         project.write(".git/HEAD", "ref: refs/heads/main\n");
-        let token = server.state().token.clone();
-        let url = server.url();
         let path = |name: &str| project.path(name).to_string_lossy().into_owned();
-        let (summary, workspace) = (path("summary.md"), path(""));
-        let mut job = Job {
-            server,
-            project,
-            env: BTreeMap::new(),
-        };
-        for (name, value) in [
+        let (url, summary, workspace) = (server.url(), path("summary.md"), path(""));
+        let env = [
             ("GITHUB_ACTIONS", "true"),
             ("CI", "true"),
             ("GITHUB_API_URL", &url),
@@ -88,10 +96,14 @@ impl Job {
             ("GITHUB_SHA", &"5".repeat(40)),
             ("GITHUB_STEP_SUMMARY", &summary),
             ("GITHUB_WORKSPACE", &workspace),
-            ("GITHUB_TOKEN", &token),
-        ] {
-            job.set(name, value);
-        }
+            ("GITHUB_TOKEN", TOKEN),
+        ];
+        let env = env.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let mut job = Job {
+            server,
+            project,
+            env: env.into(),
+        };
         job.state().add_run(7, RUN, 2);
         job.event_of("pull_request", |state| state.pull_request_event(7));
         job
@@ -106,7 +118,7 @@ impl Job {
     }
 
     /// Of a `workflow_run` event after that run came out so.
-    pub(crate) fn finished(&mut self, change: impl Fn(&mut Run)) {
+    pub(crate) fn finished(&mut self, change: impl Fn(&mut Value)) {
         self.event_of("workflow_run", |state| {
             change(state.runs.get_mut(&FORKS_RUN).unwrap());
             state.workflow_run_event(FORKS_RUN)
@@ -160,12 +172,11 @@ impl Job {
     }
 
     pub(crate) fn check(&self, ran: &Ran) {
-        let token = self.state().token.clone();
         let all = ran.to_string() + &self.summary();
-        assert!(!all.contains(&token), "the token was printed:\n{all}");
+        assert!(!all.contains(TOKEN), "the token was printed:\n{all}");
         for request in self.requests() {
             let body = String::from_utf8_lossy(&request.body);
-            assert!(!body.contains(&token), "the token was sent: {body}");
+            assert!(!body.contains(TOKEN), "the token was sent: {body}");
         }
         for line in ran.stdout.lines() {
             let command = line.trim_start().starts_with("::") || line.contains("##[");
@@ -222,39 +233,53 @@ impl Job {
     }
 
     /// Every comment that a bot wrote.
-    pub(crate) fn ours(&self) -> Vec<Comment> {
+    pub(crate) fn ours(&self) -> Vec<Value> {
         let state = self.state();
-        let bot = |comment: &&Comment| {
-            let user = comment.user.as_ref();
-            user.is_some_and(|user| user.kind == "Bot")
-        };
-        state.comments.values().filter(bot).cloned().collect()
+        let all = state.comments.values();
+        let ours = all.filter(|comment| comment["user"]["type"] == "Bot");
+        ours.cloned().collect()
     }
 
     /// The one comment.
     #[track_caller]
-    pub(crate) fn the_comment(&self) -> Comment {
+    pub(crate) fn the_comment(&self) -> Value {
         let ours = self.ours();
         assert_eq!(ours.len(), 1, "{ours:#?}");
         ours[0].clone()
     }
 
-    /// That the one comment says all of these.
+    /// That the one comment says all of these; what it says.
     #[track_caller]
     pub(crate) fn says(&self, words: &[&str]) -> String {
-        let body = self.the_comment().body;
+        let body = self.the_comment()["body"].as_str().unwrap().to_owned();
         for word in words {
             assert!(body.contains(word), "expected `{word}`: {body}");
         }
         body
     }
 
-    /// The check run that GitHub shows, and its conclusion.
+    /// The check run that GitHub shows.
     #[track_caller]
-    pub(crate) fn the_check(&self) -> (CheckRun, String) {
+    pub(crate) fn the_check(&self) -> Value {
         let state = self.state();
-        let check = state.checks.values().next_back().expect("a check run");
-        (check.clone(), check.conclusion.clone().unwrap())
+        let check = state.checks.values().next_back();
+        check.expect("a check run").clone()
+    }
+
+    /// That it has this conclusion.
+    #[track_caller]
+    pub(crate) fn concludes(&self, conclusion: &str) {
+        assert_eq!(self.the_check()["conclusion"], conclusion);
+    }
+
+    /// The annotations of the only check run.
+    pub(crate) fn annotations(&self) -> Vec<Value> {
+        self.state()
+            .annotations
+            .values()
+            .flatten()
+            .cloned()
+            .collect()
     }
 
     pub(crate) fn checks(&self) -> usize {
@@ -285,16 +310,16 @@ impl Job {
 
     /// The report that a run of that pull request would hand on.
     pub(crate) fn passed_on(&self, reports: &[Report], run: u64, pull: u64) -> String {
-        let mut joined = Project::with(reports).ok("report --format json").json();
-        let pull = self.state().pulls[&pull].clone();
+        let mut joined = joined(reports);
+        let pull = &self.state().pulls[&pull];
         joined["source"] = json!({
             "repository": "octo/demo",
             "event": "pull_request",
             "run": run,
             "attempt": 1,
-            "pull_request": pull.number,
-            "head": pull.head.sha,
-            "base": pull.base.sha,
+            "pull_request": pull["number"],
+            "head": pull["head"]["sha"],
+            "base": pull["base"]["sha"],
             "prefix": "",
         });
         serde_json::to_string_pretty(&joined).unwrap()
@@ -319,9 +344,4 @@ impl Ran {
         assert!(self.stderr.contains(words), "expected `{words}`: {self}");
         self
     }
-}
-
-/// The commit that a pull request's check run is on.
-pub(crate) fn head(state: &State, pull: u64) -> String {
-    state.pulls[&pull].head.sha.clone()
 }

@@ -31,18 +31,13 @@ fn all_that_wait_for_the_bots_pauses() {
     let tests = named![
         images::a_picture_in_the_comment,
         images::a_new_picture_replaces_the_old,
-        images::a_picture_in_spite_of_failures,
         images::pictures_go_with_their_pull_request,
         images::a_branch_that_is_not_deleted,
         contexts::annotations_beyond_fifty_are_added_once,
         contexts::a_pull_request_that_cannot_be_looked_up_leaves_the_summary,
         forks::an_artifact_that_holds_no_report,
         forks::storage_that_fails_is_asked_again,
-        failures::reading_is_tried_again,
-        failures::creating_is_never_repeated_blindly,
-        failures::changing_is_repeated,
-        failures::limits_are_waited_for,
-        failures::a_check_run_is_never_doubled,
+        failures::each_failure_comes_to_one_comment_or_a_warning,
         failures::of_two_jobs_of_one_run_the_worse_stays,
     ];
     std::thread::scope(|scope| {

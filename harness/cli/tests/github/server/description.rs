@@ -7,9 +7,9 @@
 //! nobody looks at.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Mutex, OnceLock};
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::http::{Request, decode};
 use crate::schema::Schema;
@@ -25,7 +25,7 @@ const NULLS: [&str; 4] = [
 
 pub(crate) struct Description {
     document: Value,
-    schemas: Mutex<HashMap<String, Arc<Schema>>>,
+    schemas: Mutex<HashMap<String, Schema>>,
 }
 
 /// A request's place in the description.
@@ -45,13 +45,11 @@ impl Description {
             let text = include_str!("../description.json");
             let mut document: Value = serde_json::from_str(text).expect("description.json");
             for pointer in NULLS {
-                let schema = document
-                    .pointer_mut(pointer)
-                    .expect("what is wrong to be there");
-                *schema = json!({"anyOf": [schema, {"type": "null"}]});
+                let schema = document.pointer_mut(pointer);
+                schema.expect("what is wrong to be there")["nullable"] = json!(true);
             }
-            nullable(&mut document);
-            optional(&mut document["components"]);
+            to_json_schema(&mut document["paths"], false);
+            to_json_schema(&mut document["components"], true);
             Description {
                 document,
                 schemas: Mutex::default(),
@@ -88,68 +86,58 @@ impl Description {
         request: &Request,
     ) -> (Vec<String>, Option<String>) {
         let mut wrong = Vec::new();
-        let described = self.at(operation);
+        let described = &self.document["paths"][&operation.template][&operation.method];
         let parameters = described["parameters"].as_array().into_iter().flatten();
         let parameters: Vec<&Value> = parameters.map(|one| self.resolve(one)).collect();
-        let given = operation
-            .parameters
-            .iter()
-            .chain(request.query.iter().map(|(a, b)| (a, b)));
-        for (name, text) in given {
+        let query = request.query.iter().map(|(name, text)| (name, text));
+        for (name, text) in operation.parameters.iter().chain(query) {
             let Some(parameter) = parameters.iter().find(|one| one["name"] == name.as_str()) else {
                 wrong.push(format!("parameter {name}: unknown"));
                 continue;
             };
             let schema = &parameter["schema"];
-            let value = match schema["type"] == "integer" {
-                true => text
-                    .parse::<i64>()
-                    .map_or(json!(text), |number| json!(number)),
-                false => json!(text),
-            };
-            for message in self.errors(&format!("parameter {schema}"), schema, &value) {
-                wrong.push(format!("parameter {name}: {message}"));
+            let number = text.parse::<i64>().ok();
+            let number = number.filter(|_| schema["type"] == "integer");
+            let value = number.map_or(json!(text), |number| json!(number));
+            let errors = self.errors(&format!("parameter {schema}"), schema, &value);
+            wrong.extend(
+                errors
+                    .iter()
+                    .map(|what| format!("parameter {name}: {what}")),
+            );
+        }
+        let schema = &described["requestBody"]["content"]["application/json"]["schema"];
+        let body = serde_json::from_slice::<Value>(&request.body);
+        let refused = match (schema.is_null(), request.body.is_empty(), body) {
+            (true, true, _) => None,
+            (true, false, _) => Some("a body, where none is described".to_owned()),
+            (false, true, _) => Some("no body".to_owned()),
+            (false, false, Err(_)) => Some("a body that is not JSON".to_owned()),
+            (false, false, Ok(body)) => {
+                let content = request.header("content-type").unwrap_or_default();
+                if !content.starts_with("application/json") {
+                    wrong.push(format!("header content-type: {content:?}, of a JSON body"));
+                }
+                unknown(schema, &body, "", &mut wrong);
+                let key = format!("{} {} body", operation.method, operation.template);
+                self.errors(&key, schema, &body).into_iter().next()
             }
-        }
-        let refused = self.body(operation, &described["requestBody"], request, &mut wrong);
-        wrong.extend(refused.first().cloned());
-        (wrong, refused.into_iter().next())
-    }
-
-    fn body(
-        &self,
-        operation: &Operation,
-        described: &Value,
-        request: &Request,
-        wrong: &mut Vec<String>,
-    ) -> Vec<String> {
-        let schema = &described["content"]["application/json"]["schema"];
-        let said = |what: &str| vec![what.to_owned()];
-        match (schema.is_null(), request.body.is_empty()) {
-            (true, true) => return Vec::new(),
-            (true, false) => return said("a body, where none is described"),
-            (false, true) => return said("no body"),
-            (false, false) => {}
-        }
-        let Ok(body) = serde_json::from_slice::<Value>(&request.body) else {
-            return said("a body that is not JSON");
         };
-        let content = request.header("content-type").unwrap_or_default();
-        if !content.starts_with("application/json") {
-            wrong.push(format!("header content-type: {content:?}, of a JSON body"));
-        }
-        unknown(schema, &body, "", wrong);
-        let key = format!("{} {} body", operation.method, operation.template);
-        self.errors(&key, schema, &body)
+        wrong.extend(refused.clone());
+        (wrong, refused)
     }
 
     /// What is wrong with an answer of this server itself.
     pub(crate) fn check(&self, operation: &Operation, status: u16, body: &[u8]) -> Vec<String> {
-        let schema = self.answered(operation, status);
+        let Operation {
+            method, template, ..
+        } = operation;
+        let answers = &self.document["paths"][template][method]["responses"];
+        let answer = self.resolve(&answers[status.to_string()]);
+        let schema = &answer["content"]["application/json"]["schema"];
         match (serde_json::from_slice(body), schema.is_null()) {
             (Ok(body), false) => {
-                let key = format!("{} {} {status}", operation.method, operation.template);
-                self.errors(&key, schema, &body)
+                self.errors(&format!("{method} {template} {status}"), schema, &body)
             }
             // Not all errors are written down; what they say, hardly ever.
             _ if status >= 400 || (schema.is_null() && body.is_empty()) => Vec::new(),
@@ -157,23 +145,11 @@ impl Description {
         }
     }
 
-    fn at(&self, operation: &Operation) -> &Value {
-        &self.document["paths"][&operation.template][&operation.method]
-    }
-
-    fn answered(&self, operation: &Operation, status: u16) -> &Value {
-        let answer = self.resolve(&self.at(operation)["responses"][status.to_string()]);
-        &answer["content"]["application/json"]["schema"]
-    }
-
     fn resolve<'a>(&'a self, value: &'a Value) -> &'a Value {
-        match value["$ref"].as_str() {
-            Some(reference) => {
-                let found = self.document.pointer(reference.trim_start_matches('#'));
-                found.expect("a component that was extracted")
-            }
-            None => value,
-        }
+        value["$ref"].as_str().map_or(value, |reference| {
+            let found = self.document.pointer(reference.trim_start_matches('#'));
+            found.expect("a component that was extracted")
+        })
     }
 
     /// Each as `/where/it/is: keyword: what`, or `keyword: what` of the whole; schemas are kept under
@@ -183,10 +159,8 @@ impl Description {
         let ready = schemas.entry(key.to_owned()).or_insert_with(|| {
             let mut schema = schema.clone();
             schema["components"] = self.document["components"].clone();
-            Arc::new(Schema::of(&schema))
+            Schema::of(&schema)
         });
-        let ready = Arc::clone(ready);
-        drop(schemas);
         let errors = ready.errors(value).into_iter();
         errors
             .map(|error| error.trim_start_matches(": ").to_owned())
@@ -197,27 +171,23 @@ impl Description {
 /// The values of a template's parameters, if `path` is one of its paths. A
 /// reference's name, at a template's end, may go on over several segments.
 fn parameters(template: &str, path: &str) -> Option<BTreeMap<String, String>> {
-    let (template, path) = match template.strip_suffix("/{ref}") {
-        // As many slashes as the template has; the reference has the rest.
-        Some(start) => {
-            let (at, _) = path.match_indices('/').nth(start.matches('/').count())?;
-            let found = parameters(start, &path[..at])?;
-            let name = ("ref".to_owned(), decode(&path[at + 1..]));
-            return Some(found.into_iter().chain([name]).collect());
-        }
-        None => (template.split('/'), path.split('/')),
+    let expected: Vec<&str> = template.split('/').collect();
+    let most = match template.ends_with("/{ref}") {
+        true => expected.len(),
+        false => usize::MAX,
     };
-    let (template, path): (Vec<&str>, Vec<&str>) = (template.collect(), path.collect());
-    let name = |part: &&str| Some(part.strip_prefix('{')?.strip_suffix('}')?.to_owned());
+    let found: Vec<&str> = path.splitn(most, '/').collect();
     let mut parameters = BTreeMap::new();
-    for (expected, found) in template.iter().zip(&path) {
-        match name(expected) {
-            Some(name) => drop(parameters.insert(name, decode(found))),
+    for (expected, found) in expected.iter().zip(&found) {
+        match expected.strip_prefix('{') {
+            Some(name) => {
+                parameters.insert(name.trim_end_matches('}').to_owned(), decode(found));
+            }
             None if expected == found => {}
             None => return None,
         }
     }
-    (template.len() == path.len()).then_some(parameters)
+    (expected.len() == found.len()).then_some(parameters)
 }
 
 /// Keys that the description does not know. It does not forbid them; a key that is
@@ -236,45 +206,24 @@ fn unknown(schema: &Value, value: &Value, at: &str, into: &mut Vec<String>) {
     }
 }
 
-/// Without what is required of it.
-fn optional(value: &mut Value) {
+/// OpenAPI 3.0's `nullable`, as JSON Schema says it; and, of what is `optional`, nothing that is
+/// required.
+fn to_json_schema(value: &mut Value, optional: bool) {
     match value {
-        Value::Array(items) => items.iter_mut().for_each(optional),
-        Value::Object(map) => {
-            map.retain(|key, value| key != "required" || !value.is_array());
-            map.values_mut().for_each(optional);
+        Value::Array(items) => {
+            for item in items {
+                to_json_schema(item, optional);
+            }
         }
-        _ => {}
-    }
-}
-
-/// OpenAPI 3.0's `nullable`, as JSON Schema says it.
-fn nullable(value: &mut Value) {
-    match value {
-        Value::Array(items) => items.iter_mut().for_each(nullable),
         Value::Object(map) => {
-            map.values_mut().for_each(nullable);
-            if map.get("nullable") == Some(&json!(true)) {
-                map.remove("nullable");
-                allow_null(map);
+            map.retain(|key, value| !(optional && key == "required" && value.is_array()));
+            for value in map.values_mut() {
+                to_json_schema(value, optional);
+            }
+            if map.remove("nullable") == Some(json!(true)) {
+                *value = json!({"anyOf": [value.take(), {"type": "null"}]});
             }
         }
         _ => {}
-    }
-}
-
-fn allow_null(schema: &mut Map<String, Value>) {
-    match schema.get_mut("type") {
-        Some(of @ Value::String(_)) => *of = json!([of, "null"]),
-        _ => {
-            let inner = Value::Object(std::mem::take(schema));
-            schema.insert("anyOf".to_owned(), json!([inner, {"type": "null"}]));
-            return;
-        }
-    }
-    if let Some(Value::Array(values)) = schema.get_mut("enum")
-        && !values.contains(&Value::Null)
-    {
-        values.push(Value::Null);
     }
 }

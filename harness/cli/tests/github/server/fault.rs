@@ -76,11 +76,9 @@ pub(crate) enum Kind {
     Answer(Reply),
     /// Closes the connection without a byte.
     Drop,
-    /// The answer's JSON to its half, as if it were all.
-    HalfJson,
     /// The whole answer's length, its first half, and the end of the connection.
     HalfBody,
-    /// A byte at a time, until the client hangs up.
+    /// A blank at a time, until the client hangs up.
     Drip(Duration),
     /// No byte of an answer, until the client hangs up.
     Silence,
@@ -99,7 +97,8 @@ pub(crate) enum To {
 }
 
 impl Fault {
-    fn before(kind: Kind) -> Self {
+    /// Instead of the request being carried out.
+    pub(crate) fn before(kind: Kind) -> Self {
         Self { works: false, kind }
     }
 
@@ -157,24 +156,6 @@ impl Fault {
 
     pub(crate) fn dropped() -> Self {
         Self::before(Kind::Drop)
-    }
-
-    /// The request is carried out.
-    pub(crate) fn half_json() -> Self {
-        Self::before(Kind::HalfJson).after_work()
-    }
-
-    /// The request is carried out.
-    pub(crate) fn half_body() -> Self {
-        Self::before(Kind::HalfBody).after_work()
-    }
-
-    pub(crate) fn drip(every: Duration) -> Self {
-        Self::before(Kind::Drip(every))
-    }
-
-    pub(crate) fn silence() -> Self {
-        Self::before(Kind::Silence)
     }
 
     pub(crate) fn redirect(status: u16, to: To) -> Self {

@@ -25,8 +25,6 @@ pub(crate) struct Request {
     pub(crate) at: Instant,
     /// The status sent; 0 where there is none (yet).
     pub(crate) answered: u16,
-    /// When, if the answer told the client to wait.
-    pub(crate) limited: Option<Instant>,
 }
 
 impl Request {
@@ -149,7 +147,6 @@ pub(crate) fn read(from: &mut impl BufRead) -> io::Result<Option<Request>> {
         body,
         at: Instant::now(),
         answered: 0,
-        limited: None,
     }))
 }
 

@@ -6,7 +6,7 @@
 //! fault        what goes wrong, and at which requests
 //! description  GitHub's OpenAPI description: which operation is it, is it sound
 //! route        permissions, limits, the work, the answer
-//! state, view  what there is, and what of it is said in answers and events
+//! state        what there is, as answers and events say it
 //! ```
 //!
 //! Every request is logged and held against the description. A request that
@@ -18,7 +18,6 @@ pub(crate) mod http;
 mod route;
 pub(crate) mod state;
 mod tests;
-mod view;
 
 use std::io::{self, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -41,7 +40,6 @@ pub(crate) struct Server {
 type Hook = Box<dyn FnMut(&mut State) + Send>;
 
 struct Shared {
-    prefix: String,
     state: Mutex<State>,
     script: Mutex<Vec<(Matcher, Fault)>>,
     hooks: Mutex<Vec<(Matcher, Hook)>>,
@@ -51,17 +49,11 @@ struct Shared {
 
 #[derive(Default)]
 struct Log {
-    /// By side, in the order they came.
-    requests: [Vec<Request>; 2],
+    /// In the order they came.
+    requests: Vec<Request>,
+    /// When an answer told a client to wait.
+    limits: Vec<Instant>,
     violations: Vec<String>,
-    own: Vec<String>,
-}
-
-/// The API, or where artifacts lie.
-#[derive(Clone, Copy, PartialEq)]
-enum Side {
-    Api,
-    Storage,
 }
 
 impl Server {
@@ -72,23 +64,21 @@ impl Server {
 
     /// With a prefix before every path: `/api/v3` is GitHub Enterprise Server's.
     pub(crate) fn at(prefix: &str) -> Self {
-        let sides = [Side::Api, Side::Storage];
-        let listeners = sides.map(|_| TcpListener::bind("127.0.0.1:0").expect("a free port"));
+        let listeners = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").expect("a free port"));
         let hosts = listeners
             .each_ref()
             .map(|one| one.local_addr().expect("its number"));
         let (api, storage) = (format!("http://{}{prefix}", hosts[0]), hosts[1]);
         let shared = Arc::new(Shared {
-            prefix: prefix.to_owned(),
-            state: Mutex::new(State::new(api, format!("http://{storage}"))),
+            state: Mutex::new(State::new(prefix, api, format!("http://{storage}"))),
             script: Mutex::default(),
             hooks: Mutex::default(),
             log: Mutex::default(),
             stopped: AtomicBool::new(false),
         });
-        for (listener, side) in listeners.into_iter().zip(sides) {
+        for listener in listeners {
             let shared = Arc::clone(&shared);
-            thread::spawn(move || listen(&listener, &shared, side));
+            thread::spawn(move || listen(&listener, &shared));
         }
         Self { shared, hosts }
     }
@@ -114,43 +104,32 @@ impl Server {
         lock(&self.shared.hooks).push((at, Box::new(hook)));
     }
 
-    /// All to the API, in the order they came.
+    /// In the order they came.
     pub(crate) fn requests(&self) -> Vec<Request> {
-        lock(&self.shared.log).requests[Side::Api as usize].clone()
+        lock(&self.shared.log).requests.clone()
     }
 
-    /// All to where artifacts lie.
-    pub(crate) fn storage_requests(&self) -> Vec<Request> {
-        lock(&self.shared.log).requests[Side::Storage as usize].clone()
-    }
-
-    /// What clients did against GitHub's description, or against good sense.
+    /// What either side did against GitHub's description, or against good sense.
     pub(crate) fn violations(&self) -> Vec<String> {
         lock(&self.shared.log).violations.clone()
     }
 
-    /// That neither side went against the description.
     #[track_caller]
     pub(crate) fn assert_clean(&self) {
-        assert_eq!(self.violations(), [""; 0], "of the client");
-        assert_eq!(lock(&self.shared.log).own, [""; 0], "of the server");
+        assert_eq!(self.violations(), [""; 0]);
     }
 
     /// That no request came within `wait` of an answer that said to wait, and that
     /// there was such an answer.
     #[track_caller]
     pub(crate) fn assert_waited(&self, wait: Duration) {
-        let requests = self.requests();
-        let limits: Vec<Instant> = requests.iter().filter_map(|one| one.limited).collect();
+        let limits = lock(&self.shared.log).limits.clone();
         assert!(!limits.is_empty(), "expected an answer that says to wait");
-        for request in &requests {
+        for request in self.requests() {
             for limit in &limits {
-                let since = request.at.checked_duration_since(*limit);
-                let line = request.line();
-                assert!(
-                    since.is_none_or(|since| since >= wait),
-                    "{line}: {since:?} after a limit"
-                );
+                let (line, since) = (request.line(), request.at.checked_duration_since(*limit));
+                let waited = since.is_none_or(|since| since >= wait);
+                assert!(waited, "{line}: {since:?} after a limit");
             }
         }
     }
@@ -171,39 +150,36 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn listen(listener: &TcpListener, shared: &Arc<Shared>, side: Side) {
+fn listen(listener: &TcpListener, shared: &Arc<Shared>) {
     while let Ok((stream, _)) = listener.accept() {
         if shared.stopped.load(Ordering::SeqCst) {
             return;
         }
         let shared = Arc::clone(shared);
         // Ends with the client, which every test outlives.
-        thread::spawn(move || shared.serve(&stream, side));
+        thread::spawn(move || shared.serve(&stream));
     }
 }
 
 impl Shared {
-    fn serve(&self, stream: &TcpStream, side: Side) -> io::Result<()> {
+    fn serve(&self, stream: &TcpStream) -> io::Result<()> {
         // Small answers go out at once.
         stream.set_nodelay(true)?;
         let mut reader = BufReader::new(stream);
         let mut writer = stream;
         while let Some(request) = http::read(&mut reader)? {
             let index = {
-                let requests = &mut lock(&self.log).requests[side as usize];
+                let requests = &mut lock(&self.log).requests;
                 requests.push(request.clone());
                 requests.len() - 1
             };
             let fault = self.script(&request);
             // GitHub's own answer, where it comes to that.
-            let own = match &fault {
-                Some(Fault { works: false, .. }) => {
-                    self.judge(&request, side);
-                    None
-                }
-                _ => Some(self.work(&request, side)),
+            let works = fault.as_ref().is_none_or(|fault| fault.works);
+            let own = match request.path.strip_prefix("/storage/") {
+                Some(id) => self.stored(&request, id),
+                None => self.answer(&request, works),
             };
-            let own = own.unwrap_or_else(|| Reply::new(200, b""));
             let (reply, cut) = match fault.map(|fault| fault.kind) {
                 None => (own, false),
                 Some(Kind::Drop) => return Ok(()),
@@ -211,10 +187,6 @@ impl Shared {
                 Some(Kind::Redirect(status, to)) => {
                     let to = self.address(&to, &request);
                     (Reply::new(status, b"").with("Location", to), false)
-                }
-                Some(Kind::HalfJson) => {
-                    let half = own.body[..own.body.len() / 2].to_vec();
-                    (Reply { body: half, ..own }, false)
                 }
                 Some(Kind::HalfBody) => (own, true),
                 Some(Kind::Silence) => {
@@ -234,9 +206,10 @@ impl Shared {
             // Before the client can have it, so that a test that has the answer finds it in
             // the log.
             {
-                let logged = &mut lock(&self.log).requests[side as usize][index];
-                logged.answered = reply.status;
-                logged.limited = fault::limits(&reply).then(Instant::now);
+                let mut log = lock(&self.log);
+                log.requests[index].answered = reply.status;
+                let limits = fault::limits(&reply);
+                log.limits.extend(limits.then(Instant::now));
             }
             reply.write(writer, cut)?;
             if cut {
@@ -263,49 +236,30 @@ impl Shared {
     }
 
     fn address(&self, to: &To, request: &Request) -> String {
-        let state = lock(&self.state);
-        let query = request
-            .target
-            .strip_prefix(&request.path)
-            .unwrap_or_default();
+        let query = request.target.strip_prefix(&request.path);
         match to {
-            To::Id => route::by_id(&state, &self.prefix, request, query),
+            To::Id => route::by_id(&lock(&self.state), request, query.unwrap_or_default()),
             To::Itself => request.target.clone(),
             To::Elsewhere => "http://127.0.0.2:9/x".to_owned(),
         }
     }
 
-    /// Holds a request against the description, without doing it.
-    fn judge(&self, request: &Request, side: Side) {
-        if side == Side::Api {
-            let violations = route::judge(&lock(&self.state), &self.prefix, request);
-            lock(&self.log).violations.extend(violations);
-        }
-    }
-
-    fn work(&self, request: &Request, side: Side) -> Reply {
-        if side == Side::Storage {
-            return self.stored(request);
-        }
-        let answered = route::answer(&mut lock(&self.state), &self.prefix, request);
-        let mut log = lock(&self.log);
-        log.violations.extend(answered.violations);
-        log.own.extend(answered.own);
-        answered.reply
+    fn answer(&self, request: &Request, works: bool) -> Reply {
+        let (reply, wrong) = route::answer(&mut lock(&self.state), request, works);
+        lock(&self.log).violations.extend(wrong);
+        reply
     }
 
     /// The other host: whoever has the address may read, and a token is refused.
-    fn stored(&self, request: &Request) -> Reply {
+    fn stored(&self, request: &Request, id: &str) -> Reply {
         if request.header("authorization").is_some() {
             let violation = format!("{}: the token went to the storage", request.path);
             lock(&self.log).violations.push(violation);
         }
-        let id = request.path.strip_prefix("/storage/");
-        let signed = id.filter(|_| request.query("sig") == Some("signed/by"));
-        let id = signed.and_then(|id| id.parse::<u64>().ok());
         let state = lock(&self.state);
-        match id.and_then(|id| state.artifacts.get(&id)) {
-            Some(artifact) => Reply::new(200, &artifact.bytes),
+        let bytes = id.parse().ok().and_then(|id| state.bytes.get(&id));
+        match bytes.filter(|_| request.query("sig") == Some("signed/by")) {
+            Some(bytes) => Reply::new(200, bytes),
             None => Reply::new(404, b""),
         }
     }

@@ -4,8 +4,7 @@ use serde_json::{Value, json};
 
 use super::description::{Description, Operation};
 use super::http::{Reply, Request, encode};
-use super::state::{CheckRun, Commit, State, hash};
-use super::view;
+use super::state::{All, REPOSITORY, State, TOKEN, hash};
 
 /// Of a comment's body, in characters.
 const BODY: usize = 65_536;
@@ -17,60 +16,38 @@ const MESSAGE: usize = 64 * 1024;
 /// GitHub lists no more files of a pull request.
 const FILES: usize = 3_000;
 
-/// An answer, and what a test wants to know beside it.
-pub(crate) struct Answered {
-    pub(crate) reply: Reply,
-    /// Against GitHub's description, by the client.
-    pub(crate) violations: Vec<String>,
-    /// By this server.
-    pub(crate) own: Vec<String>,
-}
-
-/// What has been done, by the keys of the answer that matter.
+/// What has been done.
 enum Done {
     /// With this status.
     One(u16, Value),
-    List(Vec<Value>),
-    /// Within an object, under this key.
-    ListIn(&'static str, Vec<Value>),
+    /// Within an object, under this key; or alone, under none.
+    List(&'static str, Vec<Value>),
     Deleted,
     /// What is asked for lies there.
     At(String),
 }
 
-/// Holds a request against the description, whether or not it gets to its work.
-pub(crate) fn judge(state: &State, prefix: &str, request: &Request) -> Vec<String> {
-    located(state, prefix, request).1
-}
-
-/// Does what the request asks for.
-pub(crate) fn answer(state: &mut State, prefix: &str, request: &Request) -> Answered {
-    let (operation, violations) = located(state, prefix, request);
-    let (reply, own) = match operation {
-        Err(reply) => (reply, Vec::new()),
+/// Does what the request asks for, if it is to be done. The answer, and what is against GitHub's
+/// description: of the request, and of the answer.
+pub(crate) fn answer(state: &mut State, request: &Request, works: bool) -> (Reply, Vec<String>) {
+    let (operation, mut wrong) = located(state, request);
+    let reply = match operation {
+        Err(reply) => reply,
+        Ok(_) if !works => Reply::new(200, b""),
         Ok(operation) => {
             let done = work(state, &operation, request);
-            let reply =
-                done.map_or_else(|refusal| refusal, |done| done.reply(state, prefix, request));
-            let said =
-                |what: &String| format!("{} {}: {what}", operation.method, operation.template);
-            let wrong = Description::get().check(&operation, reply.status, &reply.body);
-            (reply, wrong.iter().map(said).collect())
+            let reply = done.map_or_else(|refusal| refusal, |done| done.reply(state, request));
+            let own = Description::get().check(&operation, reply.status, &reply.body);
+            let place = format!("the answer to {} {}", operation.method, operation.template);
+            wrong.extend(own.iter().map(|what| format!("{place}: {what}")));
+            reply
         }
     };
-    Answered {
-        reply,
-        violations,
-        own,
-    }
+    (reply, wrong)
 }
 
 /// The operation, or what is answered without one; and what is wrong with the request.
-fn located(
-    state: &State,
-    prefix: &str,
-    request: &Request,
-) -> (Result<Operation, Reply>, Vec<String>) {
+fn located(state: &State, request: &Request) -> (Result<Operation, Reply>, Vec<String>) {
     let mut wrong = Vec::new();
     if request.header("user-agent").is_none_or(str::is_empty) {
         wrong.push("header user-agent: missing".to_owned());
@@ -79,10 +56,11 @@ fn located(
     if accept != "application/vnd.github+json" {
         wrong.push(format!("header accept: {accept:?}"));
     }
-    let path = match request.path.strip_prefix(prefix) {
-        Some(path) => canonical(state, path),
-        None => request.path.clone(),
-    };
+    let path = request.path.strip_prefix(&*state.prefix);
+    let path = path.unwrap_or(&request.path);
+    // Links to further pages have the repository's id.
+    let by_name = path.strip_prefix(REPOSITORY[1]);
+    let path = by_name.map_or(path.to_owned(), |rest| REPOSITORY[0].to_owned() + rest);
     let operation = match Description::get().operation(&request.method, &path) {
         Err(why) => {
             wrong.push(why);
@@ -101,37 +79,26 @@ fn located(
     (operation, wrong.into_iter().map(said).collect())
 }
 
-/// The same request's address under `/repositories/{id}`, with that query.
-pub(crate) fn by_id(state: &State, prefix: &str, request: &Request, query: &str) -> String {
-    let path = request.path.strip_prefix(prefix).unwrap_or_default();
-    // What follows `/repos/{owner}/{repo}` or `/repositories/{id}`.
-    let names = if path.starts_with("/repos/") { 3 } else { 2 };
-    let mut slashes = path.match_indices('/');
-    let within = slashes.nth(names).map_or("", |(at, _)| &path[at..]);
-    let (api, id) = (&state.api, state.repository.id);
-    format!("{api}/repositories/{id}{within}{query}")
-}
-
-/// `/repositories/{id}/…` under its name. Links to further pages go there.
-fn canonical(state: &State, path: &str) -> String {
-    let by_id = format!("/repositories/{}/", state.repository.id);
-    match path.strip_prefix(&by_id) {
-        Some(rest) => format!("/repos/{}/{rest}", state.repository.full_name()),
-        None => path.to_owned(),
-    }
+/// The same request's address by the repository's id, with that query.
+pub(crate) fn by_id(state: &State, request: &Request, query: &str) -> String {
+    let path = request.path.strip_prefix(&*state.prefix);
+    let mut starts = REPOSITORY.iter();
+    let within = starts.find_map(|start| path?.strip_prefix(start));
+    let (api, within) = (&state.api, within.unwrap_or_default());
+    format!("{api}{}{within}{query}", REPOSITORY[1])
 }
 
 fn work(state: &mut State, operation: &Operation, request: &Request) -> Result<Done, Reply> {
-    if request.header("authorization") != Some(&format!("Bearer {}", state.token)) {
+    if request.header("authorization") != Some(&format!("Bearer {TOKEN}")) {
         return Err(refusal(401, "Bad credentials"));
     }
     let text = |name: &str| operation.parameters[name].as_str();
+    if [text("owner"), text("repo")] != ["octo", "demo"] {
+        return Err(not_found());
+    }
     // The one number in a path; where there is none, the number of nothing.
     let numbers = operation.parameters.values();
     let id = numbers.flat_map(|text| text.parse()).next().unwrap_or(0);
-    if format!("{}/{}", text("owner"), text("repo")) != state.repository.full_name() {
-        return Err(not_found());
-    }
     let template = &operation.template;
     let rest = template.trim_start_matches("/repos/{owner}/{repo}");
     let method = operation.method.as_str();
@@ -139,102 +106,89 @@ fn work(state: &mut State, operation: &Operation, request: &Request) -> Result<D
     let body = request.json();
     Ok(match (method, rest) {
         ("get", "/issues/{issue_number}/comments") => {
-            let issue = state.pulls.get(&id).ok_or_else(not_found)?;
-            let comments = state.comments.values();
-            let of_issue = comments.filter(|comment| comment.issue == issue.number);
-            Done::List(of_issue.map(view::comment).collect())
+            one(&state.pulls, id)?;
+            let end = json!(state.issue_url(id));
+            let comments = select(&state.comments, |comment| comment["issue_url"] == end);
+            Done::List("", comments)
         }
         ("post", "/issues/{issue_number}/comments") => {
-            let pull = state.pulls.get(&id).ok_or_else(not_found)?;
-            if pull.locked {
-                let why = "Unable to create comment because issue is locked.";
-                return Err(refusal(403, why));
-            }
-            let (issue, author) = (pull.number, state.author.clone());
-            let id = state.add_comment_to(issue, comment_body(&body)?, Some(author));
-            Done::One(201, view::comment(&state.comments[&id]))
+            one(&state.pulls, id)?;
+            let author = state.author.clone();
+            let id = state.add_comment(id, comment_body(&body)?, author);
+            Done::One(201, one(&state.comments, id)?)
         }
         ("patch", "/issues/comments/{comment_id}") => {
             let comment = state.comments.get_mut(&id).ok_or_else(not_found)?;
-            comment_body(&body)?.clone_into(&mut comment.body);
-            Done::One(200, view::comment(comment))
+            comment["body"] = json!(comment_body(&body)?);
+            Done::One(200, comment.clone())
         }
         ("delete", "/issues/comments/{comment_id}") => {
             state.comments.remove(&id).ok_or_else(not_found)?;
             Done::Deleted
         }
         ("post", "/check-runs") => {
-            let sha = body["head_sha"].as_str().unwrap_or_default();
-            known(state, sha)?;
-            let mut check = CheckRun {
-                head_sha: sha.to_owned(),
-                ..CheckRun::default()
-            };
-            update(&mut check, &body)?;
-            check.id = state.id();
-            let facts = view::check(&check);
-            state.checks.insert(check.id, check);
-            Done::One(201, facts)
+            known(state, body["head_sha"].as_str().unwrap_or_default())?;
+            let new = json!({
+                "id": state.id(),
+                "name": null,
+                "head_sha": body["head_sha"],
+                "external_id": null,
+                "details_url": null,
+                "status": "completed",
+                "conclusion": null,
+                "output": {"title": null, "summary": null, "annotations_count": 0},
+            });
+            Done::One(201, update(state, new, &body)?)
         }
         ("patch", "/check-runs/{check_run_id}") => {
-            let check = state.checks.get_mut(&id).ok_or_else(not_found)?;
-            update(check, &body)?;
-            Done::One(200, view::check(check))
+            let old = one(&state.checks, id)?;
+            Done::One(200, update(state, old, &body)?)
         }
         ("get", "/commits/{ref}/check-runs") => {
             known(state, text("ref"))?;
             let name = request.query("check_name");
-            let named = |check: &&CheckRun| name.is_none_or(|name| check.name == name);
-            let of_commit = |check: &&CheckRun| check.head_sha == text("ref");
-            let checks = state.checks.values().filter(of_commit);
-            let mut checks: Vec<_> = checks.filter(named).collect();
+            let mut checks = select(&state.checks, |check| {
+                check["head_sha"] == text("ref") && name.is_none_or(|name| check["name"] == name)
+            });
             if request.query("filter") != Some("all") {
                 // The latest of each name, and one name is asked for.
                 checks.drain(..checks.len().saturating_sub(1));
             }
-            Done::ListIn("check_runs", checks.into_iter().map(view::check).collect())
+            Done::List("check_runs", checks)
         }
         ("get", "/pulls") => {
+            let open = request.query("state").unwrap_or("open");
             // `head` without an owner is overlooked, and all pull requests come back.
-            let head = request.query("head").and_then(|head| head.split_once(':'));
-            let open = request.query("state").unwrap_or("open") == "open";
-            let pulls = state.pulls.values().filter(|pull| pull.open == open);
-            let from = pulls.filter(|pull| {
-                let from = pull.head.repository.as_ref();
-                let owner = from.map(|repository| repository.owner.as_str());
-                head.is_none_or(|head| (owner, &*pull.head.name) == (Some(head.0), head.1))
+            let from = request.query("head").and_then(|head| head.split_once(':'));
+            let mut pulls = select(&state.pulls, |pull| {
+                let head = &pull["head"];
+                let is_from = |(owner, branch): (&str, &str)| {
+                    head["repo"]["owner"]["login"] == owner && head["ref"] == branch
+                };
+                pull["state"] == open && from.is_none_or(is_from)
             });
             // The newest first.
-            Done::List(from.rev().map(view::pull).collect())
+            pulls.reverse();
+            Done::List("", pulls)
         }
-        ("get", "/pulls/{pull_number}") => {
-            let pull = state.pulls.get(&id).ok_or_else(not_found)?;
-            Done::One(200, view::pull(pull))
-        }
+        ("get", "/pulls/{pull_number}") => Done::One(200, one(&state.pulls, id)?),
         ("get", "/pulls/{pull_number}/files") => {
-            let pull = state.pulls.get(&id).ok_or_else(not_found)?;
-            Done::List(pull.files.iter().take(FILES).map(view::file).collect())
+            one(&state.pulls, id)?;
+            let files = state.files.iter().take(FILES);
+            Done::List("", files.cloned().collect())
         }
-        ("get", "/actions/runs/{run_id}") => {
-            let run = state.runs.get(&id).ok_or_else(not_found)?;
-            Done::One(200, view::run(run))
-        }
+        ("get", "/actions/runs/{run_id}") => Done::One(200, one(&state.runs, id)?),
         ("get", "/actions/runs/{run_id}/artifacts") => {
-            let artifacts = state.artifacts.iter().rev();
-            let of_run = artifacts.filter(|(_, artifact)| artifact.run == id);
-            let facts = of_run.map(|(id, artifact)| view::artifact(*id, artifact));
-            Done::ListIn("artifacts", facts.collect())
+            let is_of = |artifact: &Value| artifact["workflow_run"]["id"] == id;
+            Done::List("artifacts", select(&state.artifacts, is_of))
         }
         ("get", "/actions/artifacts") => {
-            let name = request.query("name");
-            let artifacts = state.artifacts.iter().rev();
-            let of_name = artifacts.filter(|(_, artifact)| Some(&*artifact.name) == name);
-            let facts = of_name.map(|(id, artifact)| view::artifact(*id, artifact));
-            Done::ListIn("artifacts", facts.collect())
+            let name = request.query("name").unwrap_or_default();
+            let is_called = |artifact: &Value| artifact["name"] == name;
+            Done::List("artifacts", select(&state.artifacts, is_called))
         }
         ("get", "/actions/artifacts/{artifact_id}/{archive_format}") => {
-            let artifact = state.artifacts.get(&id).ok_or_else(not_found)?;
-            if artifact.expired {
+            if one(&state.artifacts, id)?["expired"] == true {
                 return Err(refusal(410, "Artifact has expired"));
             }
             // Whoever has the address may read it.
@@ -245,85 +199,78 @@ fn work(state: &mut State, operation: &Operation, request: &Request) -> Result<D
     })
 }
 
+fn one(all: &All, id: u64) -> Result<Value, Reply> {
+    all.get(&id).cloned().ok_or_else(not_found)
+}
+
+fn select(all: &All, is_it: impl Fn(&Value) -> bool) -> Vec<Value> {
+    all.values().filter(|one| is_it(one)).cloned().collect()
+}
+
 /// Git's own objects, as far as a file on a branch needs them.
 fn git(state: &mut State, operation: &Operation, body: &Value) -> Result<Done, Reply> {
-    let text = |key: &str| body[key].as_str().unwrap_or_default();
     let given = operation.parameters.get("ref");
     let name = given.map(|name| format!("refs/{name}")).unwrap_or_default();
-    let wrong = |what: &str| Err(refusal(422, what));
-    let git = &mut state.git;
-    let sha = hash(&body.to_string());
     let rest = operation.template.rsplit("/git/").next();
+    let text = |key: &str| body[key].as_str().unwrap_or_default().to_owned();
+    let reference = |(name, sha): (&String, &String)| json!({"ref": name, "object": {"sha": sha, "type": "commit"}});
+    let wrong = |what: &str| Err(refusal(422, what));
+    let has = |sha: &Value, key: &str| {
+        let object = sha.as_str().and_then(|sha| state.objects.get(sha));
+        object.is_some_and(|object| object.get(key).is_some())
+    };
+    let entries = || body["tree"].as_array().into_iter().flatten();
+    let is_malformed = |entry: &Value| {
+        let mut parts = entry["path"].as_str().unwrap_or_default().split('/');
+        parts.any(|part| ["", ".", ".."].contains(&part))
+    };
     Ok(
         match (operation.method.as_str(), rest.unwrap_or_default()) {
-            ("post", "blobs") => {
-                assert_eq!(text("encoding"), "utf-8", "no other is served");
-                git.blobs.insert(sha.clone(), text("content").to_owned());
+            ("post", "trees") if !entries().all(|entry| has(&entry["sha"], "content")) => {
+                return wrong("tree.sha is not a valid blob");
+            }
+            ("post", "trees") if entries().any(is_malformed) => {
+                return wrong("tree.path contains a malformed path component");
+            }
+            ("post", "commits") if !has(&body["tree"], "tree") => {
+                return wrong("Tree SHA does not exist");
+            }
+            ("post", "blobs" | "trees" | "commits") => {
+                let sha = hash(&body.to_string());
+                state.objects.insert(sha.clone(), body.clone());
                 Done::One(201, json!({"sha": sha}))
             }
-            ("post", "trees") => {
-                let mut tree = std::collections::BTreeMap::new();
-                for entry in body["tree"].as_array().into_iter().flatten() {
-                    let text = |key: &str| entry[key].as_str().unwrap_or_default().to_owned();
-                    if !git.blobs.contains_key(&text("sha")) {
-                        return wrong("tree.sha is not a valid blob");
-                    }
-                    let malformed = |part| ["", ".", ".."].contains(&part);
-                    if text("path").split('/').any(malformed) {
-                        return wrong("tree.path contains a malformed path component");
-                    }
-                    tree.insert(text("path"), text("sha"));
-                }
-                git.trees.insert(sha.clone(), tree);
-                Done::One(201, json!({"sha": sha, "tree": []}))
-            }
-            ("post", "commits") => {
-                if !git.trees.contains_key(text("tree")) {
-                    return wrong("Tree SHA does not exist");
-                }
-                let parents = body["parents"].as_array().into_iter().flatten();
-                let parents = parents.filter_map(Value::as_str).map(str::to_owned);
-                let commit = Commit {
-                    tree: text("tree").to_owned(),
-                    parents: parents.collect(),
-                };
-                git.commits.insert(sha.clone(), commit);
-                Done::One(201, json!({"sha": sha}))
-            }
-            ("post" | "patch", _) if !git.commits.contains_key(text("sha")) => {
+            ("post" | "patch", _) if !has(&body["sha"], "parents") => {
                 return wrong("Object does not exist");
             }
+            ("post", "refs") if state.refs.contains_key(&text("ref")) => {
+                return wrong("Reference already exists");
+            }
             ("post", "refs") => {
-                if git.refs.contains_key(text("ref")) {
-                    return wrong("Reference already exists");
-                }
-                let (name, sha) = (text("ref").to_owned(), text("sha").to_owned());
-                git.refs.insert(name, sha);
-                Done::One(201, view::reference(text("ref"), text("sha")))
+                let new = (&text("ref"), &text("sha"));
+                state.refs.insert(new.0.clone(), new.1.clone());
+                Done::One(201, reference(new))
             }
-            ("patch", "refs/{ref}") => {
-                let Some(old) = git.refs.get_mut(&name) else {
-                    return wrong("Reference does not exist");
-                };
-                // No commit here is behind another.
-                if body["force"] != json!(true) {
-                    return wrong("Update is not a fast forward");
-                }
-                text("sha").clone_into(old);
-                Done::One(200, view::reference(&name, text("sha")))
+            ("patch" | "delete", _) if !state.refs.contains_key(&name) => {
+                return wrong("Reference does not exist");
             }
-            ("delete", "refs/{ref}") => match git.refs.remove(&name) {
-                Some(_) => Done::Deleted,
-                None => return wrong("Reference does not exist"),
-            },
+            // No commit here is behind another.
+            ("patch", _) if body["force"] != true => return wrong("Update is not a fast forward"),
+            ("patch", _) => {
+                state.refs.insert(name.clone(), text("sha"));
+                Done::One(200, reference((&name, &text("sha"))))
+            }
+            ("delete", _) => {
+                state.refs.remove(&name);
+                Done::Deleted
+            }
             // All that begin so, whole names or not.
             ("get", "matching-refs/{ref}") => {
-                let matching = git
+                let all = state
                     .refs
                     .iter()
                     .filter(|(found, _)| found.starts_with(&name));
-                let facts = matching.map(|(name, sha)| view::reference(name, sha));
-                Done::List(facts.collect())
+                Done::List("", all.map(reference).collect())
             }
             (method, rest) => panic!("{method} {rest}: described, and not served"),
         },
@@ -368,38 +315,38 @@ fn comment_body(body: &Value) -> Result<&str, Reply> {
 }
 
 /// Lets a check run be what a request says, over what it was; nothing of it where any is wrong.
-fn update(check: &mut CheckRun, body: &Value) -> Result<(), Reply> {
-    let (output, status) = (&body["output"], &body["status"]);
-    let annotations = output["annotations"].as_array();
-    let annotations = annotations.cloned().unwrap_or_default();
-    let title = output["title"].as_str().unwrap_or_default();
-    let is_concluded = status != "completed" || body["conclusion"].is_string();
-    let wrong = if title.chars().count() > TITLE {
+fn update(state: &mut State, mut check: Value, body: &Value) -> Result<Value, Reply> {
+    let new = body["output"]["annotations"].as_array();
+    let new = new.map_or(&[][..], Vec::as_slice);
+    let wrong = if is_long(&body["output"]["title"]) {
         Some(TITLE_IS_LONG)
-    } else if !is_concluded {
+    } else if body["status"] == "completed" && !body["conclusion"].is_string() {
         Some("conclusion is required when status is completed")
     } else {
-        annotations.iter().find_map(unsound)
+        new.iter().find_map(unsound)
     };
     if let Some(what) = wrong {
         return Err(refusal(422, what));
     }
-    let set = |to: &mut Option<String>, value: &Value| {
-        if let Some(value) = value.as_str() {
-            *to = Some(value.to_owned());
+    let places = "/name /details_url /external_id /conclusion /output/title /output/summary";
+    for place in places.split(' ') {
+        if let (Some(new), Some(old)) = (body.pointer(place), check.pointer_mut(place)) {
+            *old = new.clone();
         }
-    };
-    set(&mut check.details_url, &body["details_url"]);
-    set(&mut check.external_id, &body["external_id"]);
-    set(&mut check.conclusion, &body["conclusion"]);
-    set(&mut check.title, &output["title"]);
-    set(&mut check.summary, &output["summary"]);
-    if let Some(name) = body["name"].as_str() {
-        name.clone_into(&mut check.name);
     }
+    let id = check["id"].as_u64().unwrap_or_default();
     // They add up.
-    check.annotations.extend(annotations);
-    Ok(())
+    let annotations = state.annotations.entry(id).or_default();
+    annotations.extend_from_slice(new);
+    check["output"]["annotations_count"] = json!(annotations.len());
+    state.checks.insert(id, check.clone());
+    Ok(check)
+}
+
+fn is_long(title: &Value) -> bool {
+    title
+        .as_str()
+        .is_some_and(|title| title.chars().count() > TITLE)
 }
 
 /// What GitHub refuses of an annotation, beside what is described.
@@ -408,26 +355,23 @@ fn unsound(annotation: &Value) -> Option<&'static str> {
     let (path, message) = (text("path"), text("message"));
     let line = |key: &str| annotation[key].as_i64();
     let (start, end) = (line("start_line"), line("end_line"));
-    let is_long = message.len() > MESSAGE;
+    let absolute = path.starts_with('/');
     let leaves = path.split('/').any(|part| part == "..");
     let columns = start != end && annotation.get("start_column").is_some();
-    let titled = text("title").chars().count() > TITLE;
+    let of_one = "start_column is allowed only where start_line equals end_line";
     let rules = [
         (path.is_empty(), "path cannot be blank"),
-        (
-            path.starts_with('/'),
-            "path must be relative to the repository",
-        ),
+        (absolute, "path must be relative to the repository"),
         (leaves, "path must not leave the repository"),
         (start < Some(1), "start_line must be greater than 0"),
         (end < start, "end_line must not be before start_line"),
-        (
-            columns,
-            "start_column is allowed only where start_line equals end_line",
-        ),
+        (columns, of_one),
         (message.is_empty(), "message cannot be blank"),
-        (is_long, "message is too long (maximum is 64 KB)"),
-        (titled, TITLE_IS_LONG),
+        (
+            message.len() > MESSAGE,
+            "message is too long (maximum is 64 KB)",
+        ),
+        (is_long(&annotation["title"]), TITLE_IS_LONG),
     ];
     let mut broken = rules.into_iter().filter(|(is_broken, _)| *is_broken);
     broken.next().map(|(_, what)| what)
@@ -447,13 +391,12 @@ fn not_found() -> Reply {
 }
 
 impl Done {
-    fn reply(self, state: &State, prefix: &str, request: &Request) -> Reply {
-        let (all, key) = match self {
+    fn reply(self, state: &State, request: &Request) -> Reply {
+        let (key, all) = match self {
             Done::One(status, facts) => return Reply::json(status, &facts),
             Done::Deleted => return Reply::new(204, b""),
             Done::At(url) => return Reply::new(302, b"").with("Location", url),
-            Done::List(all) => (all, None),
-            Done::ListIn(key, all) => (all, Some(key)),
+            Done::List(key, all) => (key, all),
         };
         let total = all.len();
         let number = |name: &str, default: usize| {
@@ -463,8 +406,8 @@ impl Done {
         let (size, page) = (number("per_page", 30).min(100), number("page", 1));
         let items: Value = all.into_iter().skip((page - 1) * size).take(size).collect();
         let reply = match key {
-            None => Reply::json(200, &items),
-            Some(key) => Reply::json(200, &json!({"total_count": total, key: items})),
+            "" => Reply::json(200, &items),
+            key => Reply::json(200, &json!({"total_count": total, key: items})),
         };
         if page * size >= total {
             return reply;
@@ -475,7 +418,7 @@ impl Done {
             .collect();
         // The client has to tell the next page from others, and finds the repository by its id.
         let link = |page: usize, what: &str| {
-            let url = by_id(state, prefix, request, &format!("?{query}page={page}"));
+            let url = by_id(state, request, &format!("?{query}page={page}"));
             format!("<{url}>; rel=\"{what}\"")
         };
         let last = total.div_ceil(size);

@@ -1,4 +1,5 @@
-//! What the server knows, for a test to set up, change in the middle and look at.
+//! What the server knows, in the words in which GitHub says it, for a test to set up, change in
+//! the middle and look at; and the events that say it.
 //!
 //! Ids and hashes count up from fixed values: the same calls give the same state. Hashes look
 //! like git's and are none.
@@ -7,167 +8,42 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Cursor, Write};
 
 use plimsoll_text::hash::fnv;
-use serde_json::Value;
+use serde_json::{Value, json};
 use zip::write::{SimpleFileOptions, ZipWriter};
 
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct User {
-    pub(crate) login: String,
-    /// `User` or `Bot`.
-    pub(crate) kind: String,
-}
+/// The one that is accepted.
+pub(crate) const TOKEN: &str = "ghs_token";
+/// The paths of the repository, by its name and by its id.
+pub(crate) const REPOSITORY: [&str; 2] = ["/repos/octo/demo", "/repositories/123456"];
+/// Who a workflow's token writes as.
+pub(crate) const ACTIONS: &str = "github-actions[bot]";
 
-impl User {
-    pub(crate) fn person(login: &str) -> Self {
-        Self {
-            login: login.to_owned(),
-            kind: "User".to_owned(),
-        }
-    }
-
-    /// Who a workflow's token writes as.
-    pub(crate) fn actions() -> Self {
-        Self::bot("github-actions[bot]")
-    }
-
-    pub(crate) fn bot(login: &str) -> Self {
-        Self {
-            kind: "Bot".to_owned(),
-            ..Self::person(login)
-        }
-    }
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Repository {
-    pub(crate) id: u64,
-    pub(crate) owner: String,
-}
-
-impl Repository {
-    pub(crate) fn full_name(&self) -> String {
-        format!("{}/demo", self.owner)
-    }
-}
-
-/// One end of a pull request.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Branch {
-    pub(crate) name: String,
-    pub(crate) sha: String,
-    /// `None` once a fork is deleted.
-    pub(crate) repository: Option<Repository>,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct Pull {
-    pub(crate) number: u64,
-    pub(crate) open: bool,
-    pub(crate) locked: bool,
-    pub(crate) head: Branch,
-    pub(crate) base: Branch,
-    pub(crate) files: Vec<ChangedFile>,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct ChangedFile {
-    pub(crate) path: String,
-    /// What a renamed file was called.
-    pub(crate) previous: Option<String>,
-}
-
-impl ChangedFile {
-    pub(crate) fn modified(path: &str) -> Self {
-        Self {
-            path: path.to_owned(),
-            previous: None,
-        }
-    }
-
-    pub(crate) fn renamed(from: &str, to: &str) -> Self {
-        Self {
-            previous: Some(from.to_owned()),
-            ..Self::modified(to)
-        }
-    }
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Comment {
-    pub(crate) id: u64,
-    pub(crate) issue: u64,
-    pub(crate) body: String,
-    /// `None` once the account is deleted.
-    pub(crate) user: Option<User>,
-}
-
-#[derive(Clone, Debug, Default)]
-pub(crate) struct CheckRun {
-    pub(crate) id: u64,
-    pub(crate) name: String,
-    pub(crate) head_sha: String,
-    pub(crate) conclusion: Option<String>,
-    pub(crate) details_url: Option<String>,
-    pub(crate) external_id: Option<String>,
-    pub(crate) title: Option<String>,
-    pub(crate) summary: Option<String>,
-    /// Of all requests, as they were sent.
-    pub(crate) annotations: Vec<Value>,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct Run {
-    pub(crate) id: u64,
-    pub(crate) attempt: u64,
-    pub(crate) event: String,
-    pub(crate) conclusion: Option<String>,
-    pub(crate) head: Branch,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct Artifact {
-    pub(crate) run: u64,
-    pub(crate) name: String,
-    /// A zip, or with `archive: false` the file itself.
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) expired: bool,
-    /// Of the run that made it.
-    pub(crate) branch: String,
-    pub(crate) commit: String,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct Commit {
-    pub(crate) tree: String,
-    pub(crate) parents: Vec<String>,
-}
-
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Git {
-    pub(crate) blobs: BTreeMap<String, String>,
-    /// The blob at each path.
-    pub(crate) trees: BTreeMap<String, BTreeMap<String, String>>,
-    pub(crate) commits: BTreeMap<String, Commit>,
-    /// `refs/heads/…` to a commit.
-    pub(crate) refs: BTreeMap<String, String>,
-}
+/// By number or id.
+pub(crate) type All = BTreeMap<u64, Value>;
 
 #[derive(Clone, Debug)]
 pub(crate) struct State {
-    pub(crate) repository: Repository,
-    pub(crate) pulls: BTreeMap<u64, Pull>,
-    pub(crate) comments: BTreeMap<u64, Comment>,
-    pub(crate) checks: BTreeMap<u64, CheckRun>,
-    pub(crate) runs: BTreeMap<u64, Run>,
-    pub(crate) artifacts: BTreeMap<u64, Artifact>,
-    pub(crate) git: Git,
-    /// Commits there are beside those of pull requests and of `git`.
-    pub(crate) commits: BTreeSet<String>,
-    pub(crate) token: String,
+    pub(crate) pulls: All,
+    /// What each pull request changes.
+    pub(crate) files: Vec<Value>,
+    pub(crate) comments: All,
+    pub(crate) checks: All,
+    /// Of each check run: of all requests, as they were sent.
+    pub(crate) annotations: BTreeMap<u64, Vec<Value>>,
+    pub(crate) runs: All,
+    pub(crate) artifacts: All,
+    /// Of each artifact: a zip, or with `archive: false` the file itself.
+    pub(crate) bytes: BTreeMap<u64, Vec<u8>>,
+    /// Git's, as they were sent.
+    pub(crate) objects: BTreeMap<String, Value>,
+    /// `refs/heads/…` to a commit.
+    pub(crate) refs: BTreeMap<String, String>,
     /// As whom the token writes.
-    pub(crate) author: User,
+    pub(crate) author: Value,
     /// What the token may, as `checks=write`.
-    pub(crate) permissions: BTreeSet<String>,
+    pub(crate) permissions: BTreeSet<&'static str>,
+    /// Before every path: `/api/v3` is GitHub Enterprise Server's.
+    pub(crate) prefix: String,
     /// Where it is served, with prefix, without a slash at the end.
     pub(crate) api: String,
     /// Where artifacts are served.
@@ -178,161 +54,161 @@ pub(crate) struct State {
 impl State {
     /// `octo/demo` with a branch `main`, pull request 7 from a branch of
     /// its own, and a token that may all that the bot needs.
-    pub(crate) fn new(api: String, storage: String) -> Self {
-        let repository = Repository {
-            id: 123_456,
-            owner: "octo".to_owned(),
-        };
-        let permissions = [
-            "actions=read",
-            "checks=write",
-            "contents=write",
-            "pull_requests=write",
-        ];
+    pub(crate) fn new(prefix: &str, api: String, storage: String) -> Self {
+        let permissions = "actions=read checks=write contents=write pull_requests=write";
         let mut state = Self {
-            repository: repository.clone(),
-            pulls: BTreeMap::new(),
-            comments: BTreeMap::new(),
-            checks: BTreeMap::new(),
-            runs: BTreeMap::new(),
-            artifacts: BTreeMap::new(),
-            git: Git::default(),
-            commits: BTreeSet::new(),
-            token: "ghs_token".to_owned(),
-            author: User::actions(),
-            permissions: permissions.map(str::to_owned).into(),
+            pulls: All::new(),
+            files: vec![modified("src/lib.rs")],
+            comments: All::new(),
+            checks: All::new(),
+            annotations: BTreeMap::new(),
+            runs: All::new(),
+            artifacts: All::new(),
+            bytes: BTreeMap::new(),
+            objects: BTreeMap::new(),
+            refs: [("refs/heads/main".to_owned(), hash("main"))].into(),
+            author: user(ACTIONS),
+            permissions: permissions.split(' ').collect(),
+            prefix: prefix.to_owned(),
             api,
             storage,
             ids: 5_000_000_000,
         };
-        let main = hash("main");
-        state.commits.insert(main.clone());
-        state.git.refs.insert("refs/heads/main".to_owned(), main);
-        state.with_pull(7, repository, "topic");
+        state.add_pull(7, "octo", "topic");
         state
     }
 
-    /// Without these permissions, as `checks=write`.
-    pub(crate) fn without(&mut self, permissions: &[&str]) {
+    /// Without these permissions.
+    pub(crate) fn without(&mut self, permissions: &[&'static str]) {
         for permission in permissions {
-            let had = self.permissions.remove(*permission);
+            let had = self.permissions.remove(permission);
             assert!(had, "{permission} to be granted");
         }
     }
 
-    /// An open pull request from `branch` of `from` to `main`.
-    pub(crate) fn with_pull(&mut self, number: u64, from: Repository, branch: &str) {
-        let pull = Pull {
-            number,
-            open: true,
-            locked: false,
-            head: Branch {
-                name: branch.to_owned(),
-                sha: hash(&format!("{} {branch}", from.full_name())),
-                repository: Some(from),
-            },
-            base: Branch {
-                name: "main".to_owned(),
-                sha: self.git.refs["refs/heads/main"].clone(),
-                repository: Some(self.repository.clone()),
-            },
-            files: vec![ChangedFile::modified("src/lib.rs")],
+    /// An open pull request from a branch of that owner's repository to `main`.
+    pub(crate) fn add_pull(&mut self, number: u64, owner: &str, branch: &str) {
+        let end = |owner: &str, branch: &str, sha: &str| {
+            let repo = json!({
+                "id": if owner == "octo" { 123_456 } else { 123_457 },
+                "name": "demo",
+                "full_name": format!("{owner}/demo"),
+                "owner": {"login": owner},
+            });
+            json!({"ref": branch, "sha": sha, "repo": repo})
         };
+        let pull = json!({
+            "number": number,
+            "state": "open",
+            "head": end(owner, branch, &hash(&format!("{owner} {branch}"))),
+            "base": end("octo", "main", &hash("main")),
+        });
         self.pulls.insert(number, pull);
     }
 
     /// Pull request 8, from the branch `topic` of mallory's fork.
     pub(crate) fn with_fork(&mut self) -> &mut Self {
-        let fork = Repository {
-            id: self.repository.id + 1,
-            owner: "mallory".to_owned(),
-        };
-        self.with_pull(8, fork, "topic");
+        self.add_pull(8, "mallory", "topic");
         self
     }
 
     /// The pull request, to be changed.
-    pub(crate) fn pull(&mut self, number: u64) -> &mut Pull {
-        self.pulls
-            .get_mut(&number)
-            .expect("the pull request to be there")
+    pub(crate) fn pull(&mut self, number: u64) -> &mut Value {
+        self.pulls.get_mut(&number).expect("a pull request")
     }
 
-    /// A comment on pull request 7; its id.
-    pub(crate) fn add_comment(&mut self, body: &str, user: Option<User>) -> u64 {
-        self.add_comment_to(7, body, user)
+    /// The commit that a pull request's check run is on.
+    pub(crate) fn head(&self, pull: u64) -> String {
+        let head = self.pulls[&pull]["head"]["sha"].as_str();
+        head.expect("a commit").to_owned()
     }
 
-    pub(crate) fn add_comment_to(&mut self, issue: u64, body: &str, user: Option<User>) -> u64 {
+    /// A comment on a pull request; its id.
+    pub(crate) fn add_comment(&mut self, pull: u64, body: &str, user: Value) -> u64 {
         let id = self.id();
-        let comment = Comment {
-            id,
-            issue,
-            body: body.to_owned(),
-            user,
-        };
+        let issue = self.issue_url(pull);
+        let comment = json!({"id": id, "issue_url": issue, "body": body, "user": user});
         self.comments.insert(id, comment);
         id
     }
 
+    /// What a comment says of the pull request that it is on.
+    pub(crate) fn issue_url(&self, pull: u64) -> String {
+        format!("{}{}/issues/{pull}", self.api, REPOSITORY[0])
+    }
+
     /// A comment on pull request 7 that our bot has written; its id.
     pub(crate) fn add_ours(&mut self, body: &str) -> u64 {
-        self.add_comment(body, Some(User::actions()))
+        self.add_comment(7, body, user(ACTIONS))
     }
 
     /// A finished run of that id and attempt for a pull request.
     pub(crate) fn add_run(&mut self, pull: u64, id: u64, attempt: u64) {
-        let run = Run {
-            id,
-            attempt,
-            event: "pull_request".to_owned(),
-            conclusion: Some("success".to_owned()),
-            head: self.pull(pull).head.clone(),
-        };
+        let head = &self.pulls[&pull]["head"];
+        let run = json!({
+            "id": id,
+            "run_attempt": attempt,
+            "event": "pull_request",
+            "status": "completed",
+            "conclusion": "success",
+            "head_branch": head["ref"],
+            "head_sha": head["sha"],
+            "head_repository": head["repo"],
+            // GitHub names none of a fork.
+            "pull_requests": [],
+        });
         self.runs.insert(id, run);
     }
 
     /// A check run of pull request 7's head that another process has made, and that failed.
     pub(crate) fn add_check(&mut self, external_id: &str) {
-        let check = CheckRun {
-            id: self.id(),
-            head_sha: self.pulls[&7].head.sha.clone(),
-            name: "plimsoll".to_owned(),
-            external_id: Some(external_id.to_owned()),
-            conclusion: Some("failure".to_owned()),
-            title: Some("theirs".to_owned()),
-            summary: Some("theirs".to_owned()),
-            ..CheckRun::default()
-        };
-        self.checks.insert(check.id, check);
+        let id = self.id();
+        let check = json!({
+            "id": id,
+            "head_sha": self.head(7),
+            "name": "plimsoll",
+            "external_id": external_id,
+            "status": "completed",
+            "conclusion": "failure",
+            "output": {"title": "theirs", "summary": "theirs", "annotations_count": 0},
+        });
+        self.checks.insert(id, check);
     }
 
-    pub(crate) fn add_artifact(&mut self, run: u64, name: &str, bytes: Vec<u8>) {
-        let artifact = Artifact {
-            run,
-            name: name.to_owned(),
-            bytes,
-            expired: false,
-            branch: String::new(),
-            commit: String::new(),
-        };
+    /// What a run of a branch has left.
+    pub(crate) fn add_artifact(&mut self, run: u64, branch: &str, name: &str, bytes: Vec<u8>) {
         let id = self.id();
+        let artifact = json!({
+            "id": id,
+            "name": name,
+            "size_in_bytes": bytes.len(),
+            "expired": false,
+            "workflow_run": {
+                "id": run,
+                "repository_id": 1,
+                "head_repository_id": 1,
+                "head_branch": branch,
+                "head_sha": "",
+            },
+        });
         self.artifacts.insert(id, artifact);
+        self.bytes.insert(id, bytes);
     }
 
     /// The file at a path of what a reference points to.
     pub(crate) fn file(&self, at: &str, path: &str) -> Option<&str> {
-        let tree = &self.git.commits.get(&self.git.refs[at])?.tree;
-        Some(&self.git.blobs[self.git.trees[tree].get(path)?])
+        let object = |sha: &Value| self.objects.get(sha.as_str()?);
+        let tree = object(&self.objects.get(&self.refs[at])?["tree"])?["tree"].as_array()?;
+        let entry = tree.iter().find(|entry| entry["path"] == path)?;
+        object(&entry["sha"])?["content"].as_str()
     }
 
     /// Is it a commit that the repository can see? The heads of forks' pull
     /// requests are among them.
     pub(crate) fn knows_commit(&self, sha: &str) -> bool {
-        self.commits.contains(sha)
-            || self.git.commits.contains_key(sha)
-            || self.pulls.values().any(|pull| pull.head.sha == sha)
-            || self.runs.values().any(|run| run.head.sha == sha)
+        self.refs.values().any(|commit| commit == sha)
+            || self.pulls.values().any(|pull| pull["head"]["sha"] == sha)
+            || self.runs.values().any(|run| run["head_sha"] == sha)
     }
 
     /// The next id; they grow over all kinds, as on GitHub over each.
@@ -340,6 +216,39 @@ impl State {
         self.ids += 1;
         self.ids
     }
+
+    /// The event `pull_request`.
+    pub(crate) fn pull_request_event(&self, number: u64) -> Value {
+        json!({"action": "synchronize", "number": number, "pull_request": self.pulls[&number]})
+    }
+
+    /// The event `workflow_run`.
+    pub(crate) fn workflow_run_event(&self, id: u64) -> Value {
+        json!({"action": "completed", "workflow_run": self.runs[&id]})
+    }
+
+    /// The event `merge_group`: a commit that a merge queue made of a pull request and `main`.
+    pub(crate) fn merge_group_event(&mut self) -> Value {
+        let (name, head) = ("refs/heads/gh-readonly-queue/main/pr-7", hash("queue"));
+        self.refs.insert(name.to_owned(), head.clone());
+        let group = json!({"head_sha": head, "base_sha": hash("main")});
+        json!({"action": "checks_requested", "merge_group": group})
+    }
+
+    /// The event `push`, of what `main` points to.
+    pub(crate) fn push_event(&self) -> Value {
+        json!({"ref": "refs/heads/main", "before": "0".repeat(40), "after": hash("main")})
+    }
+}
+
+pub(crate) fn user(login: &str) -> Value {
+    let is_bot = login.ends_with("[bot]");
+    json!({"login": login, "type": if is_bot { "Bot" } else { "User" }})
+}
+
+/// A file that a pull request changes.
+pub(crate) fn modified(path: &str) -> Value {
+    json!({"filename": path, "status": "modified"})
 }
 
 /// An artifact as `upload-artifact` makes it.

@@ -8,19 +8,19 @@ use insta::assert_snapshot;
 use serde_json::{Value, json};
 
 use super::Server;
-use super::state::User;
+use super::state::TOKEN;
 
 /// Sends a request as the bot does; `HEAD` in it is the commit of pull request 7. The status, and
 /// what is said about it.
 fn said(server: &Server, method: &str, path: &str, body: &Value) -> String {
-    let sha = server.state().pulls[&7].head.sha.clone();
-    let (path, token) = (path.replace("HEAD", &sha), server.state().token.clone());
+    let sha = server.state().head(7);
+    let path = path.replace("HEAD", &sha);
     let body = match body {
         Value::Null => String::new(),
         body => body.to_string().replace("HEAD", &sha),
     };
     let request = format!(
-        "{method} /repos/octo/demo{path} HTTP/1.1\r\nAuthorization: Bearer {token}\r\n\
+        "{method} /repos/octo/demo{path} HTTP/1.1\r\nAuthorization: Bearer {TOKEN}\r\n\
          Accept: application/vnd.github+json\r\nUser-Agent: tests\r\n\
          Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
@@ -50,9 +50,6 @@ fn what_is_documented_is_refused() {
     let long = comment(most + ".");
     assert_eq!(long, "422 Body is too long (maximum is 65536 characters)");
     assert_eq!(comment(" \n".to_owned()), "422 Body cannot be blank");
-    server.state().pull(7).locked = true;
-    let locked = comment("x".to_owned());
-    assert!(locked.ends_with("because issue is locked."), "{locked}");
 
     let check = |key: &str, value: Value| {
         let mut body = json!({"name": "n", "head_sha": "HEAD"});
@@ -112,7 +109,7 @@ fn what_is_documented_is_refused() {
 #[test]
 fn what_the_description_does_not_know_is_a_violation() {
     let server = Server::start();
-    let id = server.state().add_comment("ours", Some(User::actions()));
+    let id = server.state().add_ours("ours");
     let comments = "/issues/7/comments";
     let own = &format!("/issues/comments/{id}");
     let asked = |status: &str, method: &str, path: &str, body: Value| {
