@@ -4,9 +4,9 @@
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::job::{Job, RATE, STACK, green, joined, red};
+use crate::job::{Job, RATE, STACK, green, joined, red, text};
 use crate::project::{regressed, within};
 use crate::server::fault::{Fault, Kind, Matcher, To};
 use crate::server::http::Reply;
@@ -40,58 +40,43 @@ fn ours_of(run: u64, attempt: u64, sha: &str) -> String {
     )
 }
 
-/// What one failure has to come to.
+const WAITS: &str = "rate limit: waiting";
+
+/// One failure.
 struct Row {
     name: &'static str,
     at: Matcher,
     fault: Fault,
-    /// Whether a comment of ours is there before.
-    existing: bool,
-    /// What is said where there is no comment in the end.
-    warns: &'static str,
     /// How many requests of a method are made for the comment.
-    counts: Vec<(&'static str, usize)>,
-    /// How many seconds are waited.
-    waits: Option<u64>,
+    asked: &'static str,
+    /// What is said; where it is no waiting, there is no comment in the end.
+    said: &'static str,
 }
 
-/// In the end, the comment stands.
+/// In the end, the comment stands, and was made once.
 fn row(name: &'static str, at: Matcher, fault: Fault) -> Row {
+    let (asked, said) = ("POST 1", "");
     Row {
         name,
         at,
         fault,
-        existing: false,
-        warns: "",
-        counts: Vec::new(),
-        waits: None,
+        asked,
+        said,
     }
 }
 
 impl Row {
-    /// There is no comment in the end.
-    fn warns(self, warns: &'static str) -> Self {
-        Row { warns, ..self }
-    }
-
-    fn existing(self) -> Self {
-        let existing = true;
-        Row { existing, ..self }
-    }
-
-    fn counts(mut self, method: &'static str, count: usize) -> Self {
-        self.counts.push((method, count));
-        self
-    }
-
-    fn waits(self, seconds: u64) -> Self {
-        let waits = Some(seconds);
-        Row { waits, ..self }
+    fn gives(self, asked: &'static str, said: &'static str) -> Self {
+        Row {
+            asked,
+            said,
+            ..self
+        }
     }
 
     fn run(&self) {
         let job = Job::of(&red());
-        if self.existing {
+        if self.asked.starts_with("PATCH") {
             job.state().add_ours(&ours_of(1, 1, "0"));
         }
         job.fault(self.at.clone(), self.fault.clone());
@@ -99,35 +84,33 @@ impl Row {
         // What could be said without GitHub was said, and the check run depends on nothing.
         assert!(job.summary().contains("keep"));
         assert_eq!(job.checks(), 1);
-        if self.warns.is_empty() {
+        ran.warns(self.said);
+        if self.said.is_empty() || self.said == WAITS {
             job.says(&CURRENT);
         } else {
-            ran.warns(self.warns);
             assert!(!ran.stderr.contains("<html"), "{ran}");
             assert!(job.ours().is_empty(), "{ran}");
         }
-        for (method, count) in &self.counts {
-            job.asked(method, "/comments", *count);
+        if self.said == WAITS {
+            job.assert_waited(Duration::from_secs(1));
         }
-        if let Some(seconds) = self.waits {
-            job.assert_waited(Duration::from_secs(seconds));
-            ran.warns("rate limit: waiting");
-        }
+        let (method, count) = self.asked.split_once(' ').unwrap();
+        job.asked(method, "/comments", count.parse().unwrap());
     }
 }
 
 /// What fails at any request is tested in `any_request`.
 pub(crate) fn each_failure_comes_to_one_comment_or_a_warning() {
     let (page, failed) = (Fault::html(200), Fault::html(502));
-    let to = Fault::redirect;
-    let elsewhere = "the comment could not be posted: redirected to where the token";
+    let half = Fault::before(Kind::HalfBody).after_work();
+    let drip = Fault::before(Kind::Drip(Duration::from_millis(200)));
+    let locked = Fault::says(403, "Unable to create comment because issue is locked.");
+    let limit = |status, seconds| Fault::secondary_limit(status, Some(seconds));
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let reset = Fault::primary_limit(403, now.unwrap().as_secs() + 2);
-    let limit = |status, seconds| Fault::secondary_limit(status, Some(seconds));
-    let locked = Fault::says(403, "Unable to create comment because issue is locked.");
+    let to = Fault::redirect;
+    let refused = "the comment could not be posted: redirected to where the token";
     let anything = || Matcher::path(COMMENTS).always();
-    let drip = Fault::before(Kind::Drip(Duration::from_millis(200)));
-    let half = Fault::before(Kind::HalfBody).after_work();
     let rows = [
         // Reading is tried again.
         row("half the body", get(), half),
@@ -135,56 +118,35 @@ pub(crate) fn each_failure_comes_to_one_comment_or_a_warning() {
         row("a slow drip", get(), drip),
         row("silence", get(), Fault::before(Kind::Silence)),
         row("twice", get().times(2), failed.clone()),
-        row("for ever", get().always(), failed.clone())
-            .warns("the comment could not be posted: GitHub failed (502)")
-            .counts("GET", 4),
+        row("for ever", get().always(), failed.clone()).gives("GET 4", "GitHub failed (502)"),
         // Creating is never repeated blindly.
-        row("not done", post(), failed.clone()).counts("POST", 2),
-        row("done, and failed", post(), failed.clone().after_work()).counts("POST", 1),
-        row("done, no JSON", post(), page.after_work()).counts("POST", 1),
-        row("twice, then not again", post().always(), failed)
-            .warns("the comment could not be posted")
-            .counts("POST", 2),
-        row("422", post().always(), Fault::status(422))
-            .warns("refused (422)")
-            .counts("POST", 1),
-        row("locked", post(), locked).warns("not be posted: the conversation is locked"),
+        row("not done", post(), failed.clone()).gives("POST 2", ""),
+        row("done, and failed", post(), failed.clone().after_work()),
+        row("done, no JSON", post(), page.after_work()),
+        row("never done", post().always(), failed).gives("POST 2", "GitHub failed (502)"),
+        row("422", post().always(), Fault::status(422)).gives("POST 1", "refused (422)"),
+        row("locked", post(), locked).gives("POST 1", "the conversation is locked"),
         // Changing is repeated.
-        row("changed", patch(), Fault::dropped().after_work())
-            .existing()
-            .counts("PATCH", 2)
-            .counts("POST", 0),
+        row("changed", patch(), Fault::dropped().after_work()).gives("PATCH 2", ""),
         // Limits are waited for.
-        row("403, on reading", get(), limit(403, 2)).waits(2),
-        row("429, on creating", post(), limit(429, 1)).waits(1),
-        row("limited twice", post().times(2), limit(403, 1)).waits(1),
-        row("until a reset", get(), reset).waits(1),
-        row("longer than there is patience", get(), limit(403, 3600))
-            .warns("asks to wait for 3600 s, longer than --max-wait")
-            .counts("GET", 1),
+        row("403, on reading", get(), limit(403, 1)).gives("POST 1", WAITS),
+        row("429, on creating", post(), limit(429, 1)).gives("POST 2", WAITS),
+        row("limited twice", post().times(2), limit(403, 1)).gives("POST 3", WAITS),
+        row("until a reset", get(), reset).gives("POST 1", WAITS),
+        row("too long", get(), limit(403, 3600)).gives("GET 1", "3600 s, longer than --max-wait"),
         // Redirects are followed on the same host.
         row("reading, 301", get(), to(301, To::Id)),
         row("reading, 302", get(), to(302, To::Id)),
-        row("writing, 307", post(), to(307, To::Id)),
-        row("writing, 308", post(), to(308, To::Id)),
-        row("writing, 302", post(), to(302, To::Id))
-            .warns(elsewhere)
-            .counts("POST", 1),
-        row("writing, twice", post().always(), to(307, To::Itself))
-            .warns(elsewhere)
-            .counts("POST", 2),
-        row("reading, elsewhere", get(), to(302, To::Elsewhere)).warns(elsewhere),
-        row("writing, elsewhere", post(), to(307, To::Elsewhere)).warns(elsewhere),
-        row("in circles", get().always(), to(302, To::Itself))
-            .warns("too often")
-            .counts("GET", 4),
+        row("writing, 307", post(), to(307, To::Id)).gives("POST 2", ""),
+        row("writing, 308", post(), to(308, To::Id)).gives("POST 2", ""),
+        row("writing, 302", post(), to(302, To::Id)).gives("POST 1", refused),
+        row("writing, twice", post().always(), to(307, To::Itself)).gives("POST 2", refused),
+        row("reading, elsewhere", get(), to(302, To::Elsewhere)).gives("GET 1", refused),
+        row("writing, elsewhere", post(), to(307, To::Elsewhere)).gives("POST 1", refused),
+        row("in circles", get().always(), to(302, To::Itself)).gives("GET 4", "too often"),
         // What is refused is not asked again.
-        row("401", anything(), Fault::status(401))
-            .warns("GitHub rejected the token (401)")
-            .counts("GET", 1),
-        row("404", anything(), Fault::status(404))
-            .warns("the comment could not be posted: not found (404)")
-            .counts("GET", 1),
+        row("401", anything(), Fault::status(401)).gives("GET 1", "rejected the token (401)"),
+        row("404", anything(), Fault::status(404)).gives("GET 1", "posted: not found (404)"),
     ];
     // Each waits for most of its time, so all wait together.
     thread::scope(|scope| {
@@ -218,33 +180,23 @@ fn a_missing_permission_is_named() {
     job.comment_ends(5, "--on-post-error fail");
 }
 
+/// A minute, for which there is no time: nothing more is asked meanwhile.
 #[test]
-fn limits_that_do_not_say_how_long_or_say_nothing() {
-    for (at, seconds, patience, said, requests) in [
-        // A minute, for which there is no time: nothing more is asked meanwhile.
-        (
-            Matcher::path("/repos/").nth(2),
-            None,
-            "10s",
-            "asks to wait for 60 s",
-            2..=2,
-        ),
-        // No reason to hurry.
-        (
-            get().times(50),
-            Some(0),
-            "2s",
-            "longer than --max-wait",
-            1..=7,
-        ),
-    ] {
-        let job = Job::of(&red());
-        job.fault(at, Fault::secondary_limit(429, seconds));
-        let ran = job.comment(&format!("--max-wait {patience}"));
-        ran.warns(said);
-        assert!(requests.contains(&job.requests().len()), "{:#?}", job.log());
-        assert!(job.summary().contains("keep") && job.ours().is_empty());
-    }
+fn a_limit_that_does_not_say_how_long() {
+    let job = Job::of(&red());
+    let second = Matcher::path("/repos/").nth(2);
+    job.fault(second, Fault::secondary_limit(429, None));
+    job.comment("--max-wait 10s").warns("asks to wait for 60 s");
+    assert_eq!(job.requests().len(), 2, "{:#?}", job.log());
+    assert!(job.summary().contains("keep"));
+}
+
+#[test]
+fn a_limit_of_no_seconds_is_no_reason_to_hurry() {
+    let job = Job::of(&red());
+    job.fault(get().times(50), Fault::secondary_limit(403, Some(0)));
+    job.comment("--max-wait 2s").warns("longer than --max-wait");
+    assert!(job.count("GET", COMMENTS) <= 3, "{:#?}", job.log());
 }
 
 #[test]
@@ -294,11 +246,7 @@ fn only_our_comment_is_changed() {
         let after = job.state().comments.clone();
         let mut changed = after.iter().filter(|(id, now)| before.get(id) != Some(now));
         let (id, one) = changed.next().unwrap();
-        assert!(
-            one["body"].as_str().unwrap().contains("keeps growing"),
-            "{one}"
-        );
-        assert!(ours.is_none_or(|ours| *id == ours));
+        assert!(text(one).contains("keeps growing") && ours.is_none_or(|ours| *id == ours));
         assert_eq!((changed.count(), after.len()), (0, 254));
         // Three pages, before and after.
         job.asked("GET", "/comments", 6);
@@ -329,9 +277,12 @@ fn what_a_person_has_put_before_the_marker_stays() {
     let typed = "Flaky, see #12: ";
     let mut job = Job::of(&red());
     job.comment("");
-    let [id, body] = ["id", "body"].map(|key| job.the_comment()[key].clone());
-    let body = format!("{typed}{}", body.as_str().unwrap());
-    job.state().comments.get_mut(&id.as_u64().unwrap()).unwrap()["body"] = json!(body);
+    let id = {
+        let mut state = job.state();
+        let (id, comment) = state.comments.iter_mut().next().unwrap();
+        comment["body"] = json!(format!("{typed}{}", text(comment)));
+        *id
+    };
     job.state().add_run(7, 500, 1);
     job.set("GITHUB_RUN_ID", "600");
     job.comment("").prints("comment: brought up to date");
@@ -391,9 +342,10 @@ fn a_run_that_is_not_this_pull_requests_silences_nobody() {
     }
     job.comment("").prints("comment: made");
     let ours = job.ours();
-    let is_red = |one: &&Value| one["body"].as_str().unwrap().contains("keeps growing");
-    let red = ours.iter().filter(is_red).count();
-    assert_eq!((red, ours.len()), (1, 6), "others are left alone");
+    let red = ours
+        .iter()
+        .filter(|one| text(one).contains("keeps growing"));
+    assert_eq!((red.count(), ours.len()), (1, 6), "others are left alone");
 }
 
 /// A private repository's runs are hidden from this token, and its people are known.

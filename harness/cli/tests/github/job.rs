@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::project::{CERTIFICATES, PLIMSOLL, Project, Ran, rate, regressed, within};
 use crate::server::Server;
+use crate::server::http::Request;
 use crate::server::state::{State, TOKEN};
 
 /// The run id of a job whose own workflow measures.
@@ -42,6 +43,11 @@ pub(crate) fn red() -> [Report; 2] {
 /// Neither grows.
 pub(crate) fn green() -> [Report; 2] {
     ["http::echo", "lru_churn"].map(|name| within("r1", name))
+}
+
+/// What a comment says.
+pub(crate) fn text(comment: &Value) -> &str {
+    comment["body"].as_str().unwrap()
 }
 
 /// What `plimsoll report --format json` writes of them, but who measured.
@@ -205,11 +211,8 @@ impl Job {
         let mut command = Command::new(program);
         command.args(args).current_dir(self.project.path(dir));
         command.env_clear().stdin(Stdio::null());
-        for name in ["PATH", "HOME", "CARGO_HOME", "RUSTUP_HOME", "CARGO"] {
-            if let Some(value) = std::env::var_os(name) {
-                command.env(name, value);
-            }
-        }
+        let kept = ["PATH", "HOME", "CARGO_HOME", "RUSTUP_HOME", "CARGO"];
+        command.envs(std::env::vars_os().filter(|(name, _)| kept.iter().any(|kept| name == kept)));
         command.envs([CERTIFICATES]).envs(&self.env).envs(step);
         let output = command.output().unwrap();
         self.project.ran(output)
@@ -234,10 +237,9 @@ impl Job {
 
     /// Every comment that a bot wrote.
     pub(crate) fn ours(&self) -> Vec<Value> {
-        let state = self.state();
-        let all = state.comments.values();
-        let ours = all.filter(|comment| comment["user"]["type"] == "Bot");
-        ours.cloned().collect()
+        let mut all: Vec<Value> = self.state().comments.values().cloned().collect();
+        all.retain(|comment| comment["user"]["type"] == "Bot");
+        all
     }
 
     /// The one comment.
@@ -251,7 +253,7 @@ impl Job {
     /// That the one comment says all of these; what it says.
     #[track_caller]
     pub(crate) fn says(&self, words: &[&str]) -> String {
-        let body = self.the_comment()["body"].as_str().unwrap().to_owned();
+        let body = text(&self.the_comment()).to_owned();
         for word in words {
             assert!(body.contains(word), "expected `{word}`: {body}");
         }
@@ -261,9 +263,8 @@ impl Job {
     /// The check run that GitHub shows.
     #[track_caller]
     pub(crate) fn the_check(&self) -> Value {
-        let state = self.state();
-        let check = state.checks.values().next_back();
-        check.expect("a check run").clone()
+        let last = self.state().checks.values().next_back().cloned();
+        last.expect("a check run")
     }
 
     /// That it has this conclusion.
@@ -274,12 +275,8 @@ impl Job {
 
     /// The annotations of the only check run.
     pub(crate) fn annotations(&self) -> Vec<Value> {
-        self.state()
-            .annotations
-            .values()
-            .flatten()
-            .cloned()
-            .collect()
+        let all = self.state().annotations.clone();
+        all.into_values().flatten().collect()
     }
 
     pub(crate) fn checks(&self) -> usize {
@@ -288,8 +285,7 @@ impl Job {
 
     /// `METHOD path status` of every request.
     pub(crate) fn log(&self) -> Vec<String> {
-        let requests = self.requests();
-        requests.iter().map(|request| request.line()).collect()
+        self.requests().iter().map(Request::line).collect()
     }
 
     /// Asserts how often a kind of request was made.
@@ -301,11 +297,9 @@ impl Job {
 
     /// How often a kind of request was made.
     pub(crate) fn count(&self, method: &str, path: &str) -> usize {
-        let requests = self.requests();
-        let of_kind = requests
-            .iter()
-            .filter(|request| request.method == method && request.path.contains(path));
-        of_kind.count()
+        let mut all = self.requests();
+        all.retain(|request| request.method == method && request.path.contains(path));
+        all.len()
     }
 
     /// The report that a run of that pull request would hand on.
