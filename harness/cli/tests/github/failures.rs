@@ -103,7 +103,6 @@ impl Row {
 pub(crate) fn each_failure_comes_to_one_comment_or_a_warning() {
     let (page, failed) = (Fault::html(200), Fault::html(502));
     let half = Fault::before(Kind::HalfBody).after_work();
-    let drip = Fault::before(Kind::Drip(Duration::from_millis(200)));
     let locked = Fault::says(403, "Unable to create comment because issue is locked.");
     let limit = |status, seconds| Fault::secondary_limit(status, Some(seconds));
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
@@ -115,7 +114,7 @@ pub(crate) fn each_failure_comes_to_one_comment_or_a_warning() {
         // Reading is tried again.
         row("half the body", get(), half),
         row("a page in place of JSON", get(), page.clone()),
-        row("a slow drip", get(), drip),
+        row("a slow drip", get(), Fault::before(Kind::Drip)),
         row("silence", get(), Fault::before(Kind::Silence)),
         row("twice", get().times(2), failed.clone()),
         row("for ever", get().always(), failed.clone()).gives("GET 4", "GitHub failed (502)"),

@@ -179,11 +179,10 @@ fn what_has_moved_on_is_left_alone() {
 #[test]
 fn how_a_run_ended_and_what_is_left_of_it() {
     let gone = |state: &mut State| state.pull(8)["head"]["repo"] = Value::Null;
-    let (empty, all) = (
-        |state: &mut State| state.artifacts.clear(),
-        |_: &mut State| {},
-    );
+    let empty = |state: &mut State| state.artifacts.clear();
+    let all = |_: &mut State| {};
     let (skipped, again) = (json!({"conclusion": "skipped"}), json!({"run_attempt": 3}));
+    let failed_again = json!({"run_attempt": 3, "conclusion": "failure"});
     let rows: [(fn(&mut State), Value, &str); 6] = [
         // A fork may have been deleted after the event, or before.
         (gone, json!({}), "(`fork-gone`)"),
@@ -194,25 +193,14 @@ fn how_a_run_ended_and_what_is_left_of_it() {
         // An earlier attempt stands in only where the run succeeded. Which artifact is taken is
         // tested beside the code.
         (all, again, "keeps growing"),
-        (
-            all,
-            json!({"run_attempt": 3, "conclusion": "failure"}),
-            "(`missing`)",
-        ),
+        (all, failed_again, "(`missing`)"),
     ];
     for (state, run, said) in rows {
         let mut second = Job::second_with(&red(), state);
-        second.finished(|of| {
-            of.as_object_mut()
-                .unwrap()
-                .extend(run.as_object().unwrap().clone())
-        });
+        second.finished(run);
         second.both_say(&[said]);
-        second.concludes(if said == "keeps growing" {
-            "failure"
-        } else {
-            "neutral"
-        });
+        let is_red = said == "keeps growing";
+        second.concludes(if is_red { "failure" } else { "neutral" });
     }
 }
 
@@ -234,17 +222,15 @@ fn the_second_workflow_leaves_out_what_waits_and_what_is_not_the_first() {
              && {run}.conclusion != 'action_required' runs-on:"
         );
         let count = text.matches(" if: >- ").count();
-        assert!(
-            count > 0 && text.matches(&expected).count() == count,
-            "{path}"
-        );
+        assert_eq!(text.matches(&expected).count(), count, "{path}");
+        assert!(count > 0, "{path}");
     }
 }
 
 #[test]
 fn a_run_that_no_pull_request_started() {
     let mut second = Job::second(&red());
-    second.finished(|run| run["event"] = json!("push"));
+    second.finished(json!({"event": "push"}));
     second.both().warns("started by `push`");
     assert_eq!(second.log(), [""; 0]);
 }

@@ -119,14 +119,16 @@ impl Job {
     pub(crate) fn after_fork() -> Self {
         let mut job = Self::new();
         job.state().with_fork().add_run(8, FORKS_RUN, 1);
-        job.finished(|_| {});
+        job.finished(json!({}));
         job
     }
 
     /// Of a `workflow_run` event after that run came out so.
-    pub(crate) fn finished(&mut self, change: impl Fn(&mut Value)) {
+    pub(crate) fn finished(&mut self, facts: Value) {
         self.event_of("workflow_run", |state| {
-            change(state.runs.get_mut(&FORKS_RUN).unwrap());
+            let run = state.runs.get_mut(&FORKS_RUN).unwrap();
+            let facts = facts.as_object().unwrap().clone();
+            run.as_object_mut().unwrap().extend(facts);
             state.workflow_run_event(FORKS_RUN)
         });
     }
@@ -184,7 +186,7 @@ impl Job {
             let body = String::from_utf8_lossy(&request.body);
             assert!(!body.contains(TOKEN), "the token was sent: {body}");
         }
-        for line in ran.stdout.lines() {
+        for line in ran.stdout.lines().chain(ran.stderr.lines()) {
             let command = line.trim_start().starts_with("::") || line.contains("##[");
             let ours = ["::error ", "::warning ", "::stop-commands::"];
             let ends = line.len() == 36 && line.ends_with("::");
@@ -192,6 +194,8 @@ impl Job {
                 !command || ends || ours.iter().any(|ours| line.starts_with(ours)),
                 "a command: {line}"
             );
+            let errors = line.matches("::error").count();
+            assert!(!command || errors < 2, "two commands: {line}");
         }
     }
 

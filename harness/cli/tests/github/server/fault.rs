@@ -4,8 +4,6 @@
 //! before the work, and GitHub has done nothing, or after it, and GitHub has done
 //! it and the client does not know.
 
-use std::time::Duration;
-
 use serde_json::json;
 
 use super::http::{Reply, Request};
@@ -79,7 +77,7 @@ pub(crate) enum Kind {
     /// The whole answer's length, its first half, and the end of the connection.
     HalfBody,
     /// A blank at a time, until the client hangs up.
-    Drip(Duration),
+    Drip,
     /// No byte of an answer, until the client hangs up.
     Silence,
     Redirect(u16, To),

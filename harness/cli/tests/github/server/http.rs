@@ -78,27 +78,17 @@ impl Reply {
         self
     }
 
-    /// Status line and headers, without the empty line that ends them.
-    pub(crate) fn head(&self) -> String {
-        let lines = self
-            .headers
-            .iter()
-            .map(|(name, value)| format!("{name}: {value}\r\n"));
-        format!(
-            "HTTP/1.1 {} Status\r\n{}",
-            self.status,
-            lines.collect::<String>()
-        )
-    }
-
     /// In one piece: a client that reads the head finds the rest there. A body that is `cut`
     /// has its whole length in the head.
     pub(crate) fn write(&self, mut to: impl Write, cut: bool) -> io::Result<()> {
-        let mut bytes = self.head().into_bytes();
-        if self.status != 204 {
-            bytes.extend(format!("Content-Length: {}\r\n", self.body.len()).bytes());
+        let mut head = format!("HTTP/1.1 {} Status\r\n", self.status);
+        for (name, value) in &self.headers {
+            head += &format!("{name}: {value}\r\n");
         }
-        bytes.extend(b"\r\n");
+        if self.status != 204 {
+            head += &format!("Content-Length: {}\r\n", self.body.len());
+        }
+        let mut bytes = (head + "\r\n").into_bytes();
         let length = self.body.len() / if cut { 2 } else { 1 };
         bytes.extend(&self.body[..length]);
         to.write_all(&bytes)

@@ -33,8 +33,7 @@ use state::State;
 /// It stops when it is dropped.
 pub(crate) struct Server {
     shared: Arc<Shared>,
-    /// Of the API, and of where artifacts lie.
-    hosts: [SocketAddr; 2],
+    address: SocketAddr,
 }
 
 type Hook = Box<dyn FnMut(&mut State) + Send>;
@@ -64,23 +63,21 @@ impl Server {
 
     /// With a prefix before every path: `/api/v3` is GitHub Enterprise Server's.
     pub(crate) fn at(prefix: &str) -> Self {
-        let listeners = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").expect("a free port"));
-        let hosts = listeners
-            .each_ref()
-            .map(|one| one.local_addr().expect("its number"));
-        let (api, storage) = (format!("http://{}{prefix}", hosts[0]), hosts[1]);
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("its number");
+        let api = format!("http://{address}{prefix}");
+        // Another host, as far as a client can tell.
+        let storage = format!("http://localhost:{}", address.port());
         let shared = Arc::new(Shared {
-            state: Mutex::new(State::new(prefix, api, format!("http://{storage}"))),
+            state: Mutex::new(State::new(prefix, api, storage)),
             script: Mutex::default(),
             hooks: Mutex::default(),
             log: Mutex::default(),
             stopped: AtomicBool::new(false),
         });
-        for listener in listeners {
-            let shared = Arc::clone(&shared);
-            thread::spawn(move || listen(&listener, &shared));
-        }
-        Self { shared, hosts }
+        let server = Arc::clone(&shared);
+        thread::spawn(move || listen(&listener, &server));
+        Self { shared, address }
     }
 
     /// What `GITHUB_API_URL` says: with the prefix, without a slash at the end.
@@ -138,10 +135,8 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.shared.stopped.store(true, Ordering::SeqCst);
-        for host in self.hosts {
-            // Wakes its listener, which then sees that it is over.
-            drop(TcpStream::connect(host));
-        }
+        // Wakes the listener, which then sees that it is over.
+        drop(TcpStream::connect(self.address));
     }
 }
 
@@ -193,13 +188,12 @@ impl Shared {
                     http::read(&mut reader)?;
                     return Ok(());
                 }
-                Some(Kind::Drip(every)) => {
-                    let head = Reply::new(200, b"").with("Transfer-Encoding", "chunked");
-                    write!(writer, "{}\r\n", head.head())?;
-                    // Blanks before a JSON value that never comes.
+                // Blanks before a JSON value that never comes.
+                Some(Kind::Drip) => {
+                    Reply::new(200, b"  ").write(writer, true)?;
                     loop {
-                        writer.write_all(b"1\r\n \r\n")?;
-                        thread::sleep(every);
+                        thread::sleep(Duration::from_millis(200));
+                        writer.write_all(b" ")?;
                     }
                 }
             };

@@ -134,7 +134,6 @@ fn work(state: &mut State, operation: &Operation, request: &Request) -> Result<D
                 "head_sha": body["head_sha"],
                 "external_id": null,
                 "details_url": null,
-                "status": "completed",
                 "conclusion": null,
                 "output": {"title": null, "summary": null, "annotations_count": 0},
             });
@@ -163,7 +162,7 @@ fn work(state: &mut State, operation: &Operation, request: &Request) -> Result<D
             let mut pulls = select(&state.pulls, |pull| {
                 let head = &pull["head"];
                 let is_from = |(owner, branch): (&str, &str)| {
-                    head["repo"]["owner"]["login"] == owner && head["ref"] == branch
+                    head["repo"]["full_name"] == format!("{owner}/demo") && head["ref"] == branch
                 };
                 pull["state"] == open && from.is_none_or(is_from)
             });
@@ -219,62 +218,54 @@ fn git(state: &mut State, operation: &Operation, body: &Value) -> Result<Done, R
         let object = sha.as_str().and_then(|sha| state.objects.get(sha));
         object.is_some_and(|object| object.get(key).is_some())
     };
-    let entries = || body["tree"].as_array().into_iter().flatten();
-    let is_malformed = |entry: &Value| {
-        let mut parts = entry["path"].as_str().unwrap_or_default().split('/');
-        parts.any(|part| ["", ".", ".."].contains(&part))
-    };
-    Ok(
-        match (operation.method.as_str(), rest.unwrap_or_default()) {
-            ("post", "trees") if !entries().all(|entry| has(&entry["sha"], "content")) => {
-                return wrong("tree.sha is not a valid blob");
-            }
-            ("post", "trees") if entries().any(is_malformed) => {
-                return wrong("tree.path contains a malformed path component");
-            }
-            ("post", "commits") if !has(&body["tree"], "tree") => {
-                return wrong("Tree SHA does not exist");
-            }
-            ("post", "blobs" | "trees" | "commits") => {
-                let sha = hash(&body.to_string());
-                state.objects.insert(sha.clone(), body.clone());
-                Done::One(201, json!({"sha": sha}))
-            }
-            ("post" | "patch", _) if !has(&body["sha"], "parents") => {
-                return wrong("Object does not exist");
-            }
-            ("post", "refs") if state.refs.contains_key(&text("ref")) => {
-                return wrong("Reference already exists");
-            }
-            ("post", "refs") => {
-                let new = (&text("ref"), &text("sha"));
-                state.refs.insert(new.0.clone(), new.1.clone());
-                Done::One(201, reference(new))
-            }
-            ("patch" | "delete", _) if !state.refs.contains_key(&name) => {
-                return wrong("Reference does not exist");
-            }
-            // No commit here is behind another.
-            ("patch", _) if body["force"] != true => return wrong("Update is not a fast forward"),
-            ("patch", _) => {
-                state.refs.insert(name.clone(), text("sha"));
-                Done::One(200, reference((&name, &text("sha"))))
-            }
-            ("delete", _) => {
-                state.refs.remove(&name);
-                Done::Deleted
-            }
-            // All that begin so, whole names or not.
-            ("get", "matching-refs/{ref}") => {
-                let all = state
-                    .refs
-                    .iter()
-                    .filter(|(found, _)| found.starts_with(&name));
-                Done::List("", all.map(reference).collect())
-            }
-            (method, rest) => panic!("{method} {rest}: described, and not served"),
-        },
-    )
+    let mut entries = body["tree"].as_array().into_iter().flatten();
+    let asked = (operation.method.as_str(), rest.unwrap_or_default());
+    Ok(match asked {
+        ("post", "trees") if !entries.all(|entry| has(&entry["sha"], "content")) => {
+            return wrong("tree.sha is not a valid blob");
+        }
+        ("post", "commits") if !has(&body["tree"], "tree") => {
+            return wrong("Tree SHA does not exist");
+        }
+        ("post", "blobs" | "trees" | "commits") => {
+            let sha = hash(&body.to_string());
+            state.objects.insert(sha.clone(), body.clone());
+            Done::One(201, json!({"sha": sha}))
+        }
+        ("post" | "patch", _) if !has(&body["sha"], "parents") => {
+            return wrong("Object does not exist");
+        }
+        ("post", "refs") if state.refs.contains_key(&text("ref")) => {
+            return wrong("Reference already exists");
+        }
+        ("post", "refs") => {
+            let new = (&text("ref"), &text("sha"));
+            state.refs.insert(new.0.clone(), new.1.clone());
+            Done::One(201, reference(new))
+        }
+        ("patch" | "delete", _) if !state.refs.contains_key(&name) => {
+            return wrong("Reference does not exist");
+        }
+        // No commit here is behind another.
+        ("patch", _) if body["force"] != true => return wrong("Update is not a fast forward"),
+        ("patch", _) => {
+            state.refs.insert(name.clone(), text("sha"));
+            Done::One(200, reference((&name, &text("sha"))))
+        }
+        ("delete", _) => {
+            state.refs.remove(&name);
+            Done::Deleted
+        }
+        // All that begin so, whole names or not.
+        ("get", "matching-refs/{ref}") => {
+            let all = state
+                .refs
+                .iter()
+                .filter(|(found, _)| found.starts_with(&name));
+            Done::List("", all.map(reference).collect())
+        }
+        (method, rest) => panic!("{method} {rest}: described, and not served"),
+    })
 }
 
 /// Any of the permissions that GitHub accepts. Everything can be read with any token, but an
@@ -417,12 +408,7 @@ impl Done {
             .map(|(name, value)| format!("{name}={}&", encode(value)))
             .collect();
         // The client has to tell the next page from others, and finds the repository by its id.
-        let link = |page: usize, what: &str| {
-            let url = by_id(state, request, &format!("?{query}page={page}"));
-            format!("<{url}>; rel=\"{what}\"")
-        };
-        let last = total.div_ceil(size);
-        let links = format!("{}, {}", link(last, "last"), link(page + 1, "next"));
-        reply.with("Link", links)
+        let next = by_id(state, request, &format!("?{query}page={}", page + 1));
+        reply.with("Link", format!("<{next}>; rel=\"next\""))
     }
 }

@@ -89,12 +89,8 @@ impl State {
     /// An open pull request from a branch of that owner's repository to `main`.
     pub(crate) fn add_pull(&mut self, number: u64, owner: &str, branch: &str) {
         let end = |owner: &str, branch: &str, sha: &str| {
-            let repo = json!({
-                "id": if owner == "octo" { 123_456 } else { 123_457 },
-                "name": "demo",
-                "full_name": format!("{owner}/demo"),
-                "owner": {"login": owner},
-            });
+            let id = if owner == "octo" { 123_456 } else { 123_457 };
+            let repo = json!({"id": id, "full_name": format!("{owner}/demo")});
             json!({"ref": branch, "sha": sha, "repo": repo})
         };
         let pull = json!({
@@ -149,13 +145,10 @@ impl State {
             "id": id,
             "run_attempt": attempt,
             "event": "pull_request",
-            "status": "completed",
             "conclusion": "success",
             "head_branch": head["ref"],
             "head_sha": head["sha"],
             "head_repository": head["repo"],
-            // GitHub names none of a fork.
-            "pull_requests": [],
         });
         self.runs.insert(id, run);
     }
@@ -168,7 +161,6 @@ impl State {
             "head_sha": self.head(7),
             "name": "plimsoll",
             "external_id": external_id,
-            "status": "completed",
             "conclusion": "failure",
             "output": {"title": "theirs", "summary": "theirs", "annotations_count": 0},
         });
@@ -178,19 +170,14 @@ impl State {
     /// What a run of a branch has left.
     pub(crate) fn add_artifact(&mut self, run: u64, branch: &str, name: &str, bytes: Vec<u8>) {
         let id = self.id();
-        let artifact = json!({
-            "id": id,
-            "name": name,
-            "size_in_bytes": bytes.len(),
-            "expired": false,
-            "workflow_run": {
-                "id": run,
-                "repository_id": 1,
-                "head_repository_id": 1,
-                "head_branch": branch,
-                "head_sha": "",
-            },
+        let run = json!({
+            "id": run,
+            "repository_id": 1,
+            "head_repository_id": 1,
+            "head_branch": branch,
+            "head_sha": "",
         });
+        let artifact = json!({"id": id, "name": name, "expired": false, "workflow_run": run});
         self.artifacts.insert(id, artifact);
         self.bytes.insert(id, bytes);
     }

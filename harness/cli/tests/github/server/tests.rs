@@ -1,14 +1,11 @@
 //! The server is held against what GitHub describes and documents: a request that GitHub would
 //! refuse or overlook is seen. Its answers are held against the description whenever the bot asks.
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
-
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use super::Server;
 use super::state::TOKEN;
+use super::{Server, http};
 
 /// Sends a request as the bot does; `HEAD` in it is the commit of pull request 7. The status, and
 /// what is said about it.
@@ -25,17 +22,12 @@ fn said(server: &Server, method: &str, path: &str, body: &Value) -> String {
          Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     );
-    let mut stream = TcpStream::connect(server.hosts[0]).unwrap();
-    stream.write_all(request.as_bytes()).unwrap();
-    stream.shutdown(std::net::Shutdown::Write).unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-    let body: Value = serde_json::from_str(body).unwrap_or_default();
-    let status = head.split(' ').nth(1).unwrap();
+    let request = http::read(&mut request.as_bytes()).unwrap().unwrap();
+    let reply = server.shared.answer(&request, true);
+    let body: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
     match body["message"].as_str() {
-        Some(message) => format!("{status} {}", message.lines().next().unwrap()),
-        None => status.to_owned(),
+        Some(message) => format!("{} {}", reply.status, message.lines().next().unwrap()),
+        None => reply.status.to_string(),
     }
 }
 
