@@ -468,15 +468,4 @@ mod tests {
         let encoded = percent_encoded("octo:a b/c-d_e.f~é");
         assert_eq!(encoded, "octo%3Aa%20b%2Fc-d_e.f~%C3%A9");
     }
-
-    #[test]
-    fn a_file_that_was_moved_has_both_names() {
-        let file = ChangedFile {
-            filename: "old/lru.toml".to_owned(),
-            previous_filename: Some("baselines/lru.toml".to_owned()),
-            status: Some("renamed".to_owned()),
-        };
-        let names: Vec<_> = file.names().collect();
-        assert_eq!(names, ["old/lru.toml", "baselines/lru.toml"]);
-    }
 }

@@ -304,30 +304,30 @@ mod tests {
             event: "pull_request".to_owned(),
             job_url: None,
         };
-        let differs = |change: fn(&mut Source)| {
+        type Change = fn(&mut Source);
+        let (pull, run) = (NoResult::OtherPullRequest, NoResult::OtherRun);
+        let rows: [(Change, Option<NoResult>); 8] = [
+            (|_| {}, None),
+            // The measuring job was not run again.
+            (|source| source.attempt = 1, None),
+            (|source| source.attempt = 3, Some(run)),
+            (|source| source.run = 1, Some(run)),
+            (
+                |source| source.head = "b".repeat(40),
+                Some(NoResult::OtherHead),
+            ),
+            (|source| source.pull_request = Some(7), Some(pull)),
+            (|source| source.pull_request = None, Some(pull)),
+            (
+                |source| source.repository += "-other",
+                Some(NoResult::OtherRepository),
+            ),
+        ];
+        for (row, (change, expected)) in rows.into_iter().enumerate() {
             let mut source = source(&target, String::new());
             change(&mut source);
-            differs(&target, &source)
-        };
-        assert_eq!(differs(|_| {}), None);
-        // The measuring job was not run again.
-        assert_eq!(differs(|source| source.attempt = 1), None);
-        assert_eq!(
-            differs(|source| source.attempt = 3),
-            Some(NoResult::OtherRun)
-        );
-        assert_eq!(differs(|source| source.run = 1), Some(NoResult::OtherRun));
-        assert_eq!(
-            differs(|source| source.head = "b".repeat(40)),
-            Some(NoResult::OtherHead)
-        );
-        let pull = Some(NoResult::OtherPullRequest);
-        assert_eq!(differs(|source| source.pull_request = Some(7)), pull);
-        assert_eq!(differs(|source| source.pull_request = None), pull);
-        assert_eq!(
-            differs(|source| source.repository = "octo/other".to_owned()),
-            Some(NoResult::OtherRepository)
-        );
+            assert_eq!(differs(&target, &source), expected, "row {row}");
+        }
     }
 
     #[test]

@@ -42,7 +42,7 @@ fn sweep(
     let cases = Mutex::new(requests.flat_map(|at| faults().map(|fault| (at, fault))));
     let try_one = |at: usize, (name, passes, fault): (&str, bool, Fault)| {
         let job = start();
-        job.fault(Matcher::path("/").nth(at), fault);
+        job.fault(Matcher::new("", "/").nth(at), fault);
         let ran = run(&job);
         let case = format!("{name}, at request {at}: {ran}\n{:#?}", job.log());
         assert!(job.ours().len() <= 1 && job.checks() <= 1, "twice: {case}");

@@ -18,13 +18,13 @@ fn everything_in_order() {
     let ran = job.comment("");
     let sha = job.state().head(7);
     assert_snapshot!(job.log().join("\n").replace(&sha, "HEAD"), @"
-    GET /repos/octo/demo/pulls/7/files 200
-    GET /repos/octo/demo/commits/HEAD/check-runs 200
-    POST /repos/octo/demo/check-runs 201
-    GET /repos/octo/demo/commits/HEAD/check-runs 200
-    GET /repos/octo/demo/issues/7/comments 200
-    POST /repos/octo/demo/issues/7/comments 201
-    GET /repos/octo/demo/issues/7/comments 200
+    GET /repos/octo/demo/pulls/7/files
+    GET /repos/octo/demo/commits/HEAD/check-runs
+    POST /repos/octo/demo/check-runs
+    GET /repos/octo/demo/commits/HEAD/check-runs
+    GET /repos/octo/demo/issues/7/comments
+    POST /repos/octo/demo/issues/7/comments
+    GET /repos/octo/demo/issues/7/comments
     ");
     assert!(job.summary().contains("keep"));
     let check = job.the_check();

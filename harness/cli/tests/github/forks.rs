@@ -344,7 +344,7 @@ fn what_it_changes_may_be_more_than_is_listed() {
     let names = (0..3_000).map(|n| modified(&format!("a/{n:04}.txt")));
     let many = Job::second_with(&red(), |state| state.files = names.collect());
     let refused = Job::second(&red());
-    let files = Matcher::path("/pulls/8/files");
+    let files = Matcher::new("", "/pulls/8/files");
     refused.fault(files.always(), Fault::status(403));
     for (second, says) in [(many, true), (refused, true), (Job::second(&red()), false)] {
         second.both();

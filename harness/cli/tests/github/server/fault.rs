@@ -20,7 +20,7 @@ pub(crate) struct Matcher {
 }
 
 impl Matcher {
-    /// Requests of this method whose path contains `path`.
+    /// Requests of this method, or of any, whose path contains `path`.
     pub(crate) fn new(method: &'static str, path: &str) -> Self {
         Self {
             method,
@@ -29,11 +29,6 @@ impl Matcher {
             times: 1,
             seen: 0,
         }
-    }
-
-    /// Whatever the method.
-    pub(crate) fn path(path: &str) -> Self {
-        Self::new("", path)
     }
 
     /// From the `first` of them on, counted from one.
@@ -143,13 +138,6 @@ impl Fault {
             Some(seconds) => reply.with("Retry-After", seconds.to_string()),
             None => reply,
         })
-    }
-
-    /// The hourly limit: nothing remains until `reset`, in seconds since 1970.
-    pub(crate) fn primary_limit(status: u16, reset: u64) -> Self {
-        let body = json!({ "message": "API rate limit exceeded for installation ID 1." });
-        let reply = Reply::json(status, &body).with("X-RateLimit-Remaining", "0");
-        Self::answer(reply.with("X-RateLimit-Reset", reset.to_string()))
     }
 
     pub(crate) fn dropped() -> Self {
