@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::job::{Job, RATE, STACK, green, joined, red, text};
 use crate::project::{regressed, within};
-use crate::server::fault::{Fault, Kind, Matcher, To};
+use crate::server::fault::{Fault, Kind, Matcher};
 use crate::server::http::Reply;
 use crate::server::state::{ACTIONS, State, user};
 
@@ -111,6 +111,9 @@ pub(crate) fn each_failure_comes_to_one_comment_or_a_warning() {
     let hourly = Reply::json(403, &hourly).with("X-RateLimit-Remaining", "0");
     let hourly = Fault::answer(hourly.with("X-RateLimit-Reset", reset));
     let to = Fault::redirect;
+    let itself = format!("/repos/octo/demo{COMMENTS}");
+    let (itself, by_id) = (itself.as_str(), "/repositories/123456/issues/7/comments");
+    let away = "http://127.0.0.2:9/x";
     let refused = "the comment could not be posted: redirected to where the token";
     let anything = || Matcher::new("", COMMENTS).always();
     let rows = [
@@ -137,15 +140,15 @@ pub(crate) fn each_failure_comes_to_one_comment_or_a_warning() {
         row("until a reset", get(), hourly).gives("POST 1", WAITS),
         row("too long", get(), limit(403, 3600)).gives("GET 1", "3600 s, longer than --max-wait"),
         // Redirects are followed on the same host.
-        row("reading, 301", get(), to(301, To::Id)),
-        row("reading, 302", get(), to(302, To::Id)),
-        row("writing, 307", post(), to(307, To::Id)).gives("POST 2", ""),
-        row("writing, 308", post(), to(308, To::Id)).gives("POST 2", ""),
-        row("writing, 302", post(), to(302, To::Id)).gives("POST 1", refused),
-        row("writing, twice", post().always(), to(307, To::Itself)).gives("POST 2", refused),
-        row("reading, elsewhere", get(), to(302, To::Elsewhere)).gives("GET 1", refused),
-        row("writing, elsewhere", post(), to(307, To::Elsewhere)).gives("POST 1", refused),
-        row("in circles", get().always(), to(302, To::Itself)).gives("GET 4", "too often"),
+        row("reading, 301", get(), to(301, by_id)),
+        row("reading, 302", get(), to(302, by_id)),
+        row("writing, 307", post(), to(307, by_id)).gives("POST 2", ""),
+        row("writing, 308", post(), to(308, by_id)).gives("POST 2", ""),
+        row("writing, 302", post(), to(302, by_id)).gives("POST 1", refused),
+        row("writing, twice", post().always(), to(307, itself)).gives("POST 2", refused),
+        row("reading, elsewhere", get(), to(302, away)).gives("GET 1", refused),
+        row("writing, elsewhere", post(), to(307, away)).gives("POST 1", refused),
+        row("in circles", get().always(), to(302, itself)).gives("GET 4", "too often"),
         // What is refused is not asked again.
         row("401", anything(), Fault::status(401)).gives("GET 1", "rejected the token (401)"),
         row("404", anything(), Fault::status(404)).gives("GET 1", "posted: not found (404)"),

@@ -173,7 +173,8 @@ impl Job {
 
     /// From a folder below.
     pub(crate) fn run_in(&self, dir: &str, line: &str) -> Ran {
-        let ran = self.run_unchecked(dir, line);
+        let args: Vec<&str> = line.split_whitespace().collect();
+        let ran = self.program(PLIMSOLL, dir, &args, &BTreeMap::new());
         self.check(&ran);
         self.assert_clean();
         ran
@@ -197,11 +198,6 @@ impl Job {
             let errors = line.matches("::error").count();
             assert!(!command || errors < 2, "two commands: {line}");
         }
-    }
-
-    pub(crate) fn run_unchecked(&self, dir: &str, line: &str) -> Ran {
-        let args: Vec<&str> = line.split(' ').filter(|word| !word.is_empty()).collect();
-        self.program(PLIMSOLL, dir, &args, &BTreeMap::new())
     }
 
     /// Runs some program of the job, with variables of its step.
@@ -287,7 +283,7 @@ impl Job {
         self.state().checks.len()
     }
 
-    /// `METHOD path status` of every request.
+    /// `METHOD path` of every request.
     pub(crate) fn log(&self) -> Vec<String> {
         self.requests().iter().map(Request::line).collect()
     }

@@ -75,18 +75,6 @@ pub(crate) enum Kind {
     Drip,
     /// No byte of an answer, until the client hangs up.
     Silence,
-    Redirect(u16, To),
-}
-
-/// Where a redirection leads.
-#[derive(Clone, Debug)]
-pub(crate) enum To {
-    /// The same under `/repositories/{id}`, as GitHub does for a renamed repository.
-    Id,
-    /// The same once more.
-    Itself,
-    /// Another host, which must never be asked.
-    Elsewhere,
 }
 
 impl Fault {
@@ -144,8 +132,8 @@ impl Fault {
         Self::before(Kind::Drop)
     }
 
-    pub(crate) fn redirect(status: u16, to: To) -> Self {
-        Self::before(Kind::Redirect(status, to))
+    pub(crate) fn redirect(status: u16, to: &str) -> Self {
+        Self::answer(Reply::new(status, b"").with("Location", to))
     }
 }
 

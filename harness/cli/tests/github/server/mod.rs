@@ -26,7 +26,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fault::{Fault, Kind, Matcher, To};
+use fault::{Fault, Kind, Matcher};
 use http::{Reply, Request};
 use state::State;
 
@@ -175,10 +175,6 @@ impl Shared {
                 None => (own, false),
                 Some(Kind::Drop) => return Ok(()),
                 Some(Kind::Answer(reply)) => (reply, false),
-                Some(Kind::Redirect(status, to)) => {
-                    let to = self.address(&to, &request);
-                    (Reply::new(status, b"").with("Location", to), false)
-                }
                 Some(Kind::HalfBody) => (own, true),
                 Some(Kind::Silence) => {
                     http::read(&mut reader)?;
@@ -213,20 +209,9 @@ impl Shared {
         }
         // Each counts on, whichever happens.
         let mut script = lock(&self.script);
-        let hit = script
-            .iter_mut()
-            .map(|(matcher, fault)| (matcher.hits(request), fault));
-        let hit: Vec<_> = hit.filter(|(hit, _)| *hit).collect();
-        hit.first().map(|(_, fault)| (**fault).clone())
-    }
-
-    fn address(&self, to: &To, request: &Request) -> String {
-        let query = request.target.strip_prefix(&request.path);
-        match to {
-            To::Id => route::by_id(&lock(&self.state), request, query.unwrap_or_default()),
-            To::Itself => request.target.clone(),
-            To::Elsewhere => "http://127.0.0.2:9/x".to_owned(),
-        }
+        let hit = |(at, fault): &mut (Matcher, Fault)| at.hits(request).then(|| fault.clone());
+        let hits: Vec<Fault> = script.iter_mut().filter_map(hit).collect();
+        hits.into_iter().next()
     }
 
     fn answer(&self, request: &Request, works: bool) -> Reply {

@@ -79,15 +79,6 @@ fn located(state: &State, request: &Request) -> (Result<Operation, Reply>, Vec<S
     (operation, wrong.into_iter().map(said).collect())
 }
 
-/// The same request's address by the repository's id, with that query.
-pub(crate) fn by_id(state: &State, request: &Request, query: &str) -> String {
-    let path = request.path.strip_prefix(&*state.prefix);
-    let mut starts = REPOSITORY.iter();
-    let within = starts.find_map(|start| path?.strip_prefix(start));
-    let (api, within) = (&state.api, within.unwrap_or_default());
-    format!("{api}{}{within}{query}", REPOSITORY[1])
-}
-
 fn work(state: &mut State, operation: &Operation, request: &Request) -> Result<Done, Reply> {
     if request.header("authorization") != Some(&format!("Bearer {TOKEN}")) {
         return Err(refusal(401, "Bad credentials"));
@@ -408,7 +399,11 @@ impl Done {
             .map(|(name, value)| format!("{name}={}&", encode(value)))
             .collect();
         // The client has to tell the next page from others, and finds the repository by its id.
-        let next = by_id(state, request, &format!("?{query}page={}", page + 1));
+        let path = request.path.strip_prefix(&*state.prefix);
+        let mut starts = REPOSITORY.iter();
+        let within = starts.find_map(|start| path?.strip_prefix(start));
+        let (within, next) = (within.unwrap_or_default(), page + 1);
+        let next = format!("{}{}{within}?{query}page={next}", state.api, REPOSITORY[1]);
         reply.with("Link", format!("<{next}>; rel=\"next\""))
     }
 }
