@@ -36,12 +36,12 @@ pub(crate) struct Server {
     address: SocketAddr,
 }
 
-type Hook = Box<dyn FnMut(&mut State) + Send>;
+/// What happens at a request, and what goes wrong with it.
+type Act = Box<dyn FnMut(&mut State) -> Option<Fault> + Send>;
 
 struct Shared {
     state: Mutex<State>,
-    script: Mutex<Vec<(Matcher, Fault)>>,
-    hooks: Mutex<Vec<(Matcher, Hook)>>,
+    script: Mutex<Vec<(Matcher, Act)>>,
     log: Mutex<Log>,
     stopped: AtomicBool,
 }
@@ -71,7 +71,6 @@ impl Server {
         let shared = Arc::new(Shared {
             state: Mutex::new(State::new(prefix, api, storage)),
             script: Mutex::default(),
-            hooks: Mutex::default(),
             log: Mutex::default(),
             stopped: AtomicBool::new(false),
         });
@@ -93,12 +92,17 @@ impl Server {
     /// Adds to the script; of several faults that match, the first one happens.
     /// Paths of downloads begin with `/storage/`.
     pub(crate) fn fault(&self, at: Matcher, fault: Fault) {
-        lock(&self.shared.script).push((at, fault));
+        let act = move |_: &mut State| Some(fault.clone());
+        lock(&self.shared.script).push((at, Box::new(act)));
     }
 
     /// Calls `hook` when a request has arrived and before anything is done about it.
-    pub(crate) fn on_request(&self, at: Matcher, hook: impl FnMut(&mut State) + Send + 'static) {
-        lock(&self.shared.hooks).push((at, Box::new(hook)));
+    pub(crate) fn on_request(&self, at: Matcher, hook: impl Fn(&mut State) + Send + 'static) {
+        let act = move |state: &mut State| {
+            hook(state);
+            None
+        };
+        lock(&self.shared.script).push((at, Box::new(act)));
     }
 
     /// In the order they came.
@@ -200,18 +204,15 @@ impl Shared {
         Ok(())
     }
 
-    /// Calls hooks, and says what goes wrong.
+    /// Lets happen what is to happen, and says what goes wrong.
     fn script(&self, request: &Request) -> Option<Fault> {
-        for (matcher, hook) in lock(&self.hooks).iter_mut() {
-            if matcher.hits(request) {
-                hook(&mut lock(&self.state));
+        let mut faults = Vec::new();
+        for (at, act) in lock(&self.script).iter_mut() {
+            if at.hits(request) {
+                faults.extend(act(&mut lock(&self.state)));
             }
         }
-        // Each counts on, whichever happens.
-        let mut script = lock(&self.script);
-        let hit = |(at, fault): &mut (Matcher, Fault)| at.hits(request).then(|| fault.clone());
-        let hits: Vec<Fault> = script.iter_mut().filter_map(hit).collect();
-        hits.into_iter().next()
+        faults.into_iter().next()
     }
 
     fn answer(&self, request: &Request, works: bool) -> Reply {
