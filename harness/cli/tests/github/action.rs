@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 use plimsoll_core::report::Report;
 
-use crate::job::{FORKS_RUN, Job, green, red};
+use crate::job::{Job, green, red};
 use crate::project::{PLIMSOLL, Ran};
-use crate::server::state::{TOKEN, zip_of};
+use crate::server::state::TOKEN;
 
 type Map = BTreeMap<String, String>;
 
@@ -413,9 +413,7 @@ fn report_asks_for_nothing_and_warns_of_nothing() {
 #[test]
 fn what_report_uploads_is_what_fetch_and_comment_takes() {
     let job = Job::after_fork();
-    let text = job.passed_on(&red(), FORKS_RUN, 8);
-    let zip = zip_of(&[("report.json", text.as_bytes())]);
-    job.state().add_artifact(FORKS_RUN, "topic", "leaks-1", zip);
+    job.upload("leaks-1", &job.passed_on(&red()));
     let mut action = Action::of(job, "fetch-and-comment");
     action.give("artifact-name", "leaks");
     // The report is not uploaded again.

@@ -6,11 +6,10 @@ use std::thread;
 use serde_json::json;
 
 use crate::images::drawable;
-use crate::job::{FORKS_RUN, Job, green};
+use crate::job::{Job, green};
 use crate::project::Ran;
 use crate::server::fault::{Fault, Matcher};
 use crate::server::http::Reply;
-use crate::server::state::zip_of;
 
 /// One for each way in which callers go on; which failures come to which way is tested in
 /// `failures`, and beside the code. After one that passes, everything is as if it had not been.
@@ -83,10 +82,7 @@ fn in_the_job_that_measures() {
 fn after_a_forks_run() {
     let start = || {
         let job = Job::after_fork();
-        let text = job.passed_on(&green(), FORKS_RUN, 8);
-        let zip = zip_of(&[("report.json", text.as_bytes())]);
-        job.state()
-            .add_artifact(FORKS_RUN, "topic", "plimsoll-report-1", zip);
+        job.upload("plimsoll-report-1", &job.passed_on(&green()));
         job
     };
     let run = |job: &Job| {

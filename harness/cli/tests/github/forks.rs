@@ -31,6 +31,8 @@ fn a_forks_own_job_says_it_where_it_may() {
 
 /// What is said of the files that the pull request changes.
 const IN_FULL: &str = "could not be looked up in full";
+const REPORT: &str = "plimsoll-report-1";
+type Change = fn(&mut State);
 const FETCH: &str = "fetch --output report.json";
 const UNTRUSTED: &str = "comment --untrusted --timeout 2s --report report.json";
 
@@ -38,9 +40,7 @@ const UNTRUSTED: &str = "comment --untrusted --timeout 2s --report report.json";
 impl Job {
     fn second(reports: &[Report]) -> Self {
         let job = Job::after_fork();
-        job.state()
-            .add_artifact(FORKS_RUN, "topic", "plimsoll-report-1", Vec::new());
-        job.forge(reports, |_| {});
+        job.upload(REPORT, &job.passed_on(reports));
         job
     }
 
@@ -51,15 +51,7 @@ impl Job {
         job
     }
 
-    /// A report of these, with a change, as a zip.
-    fn forge(&self, reports: &[Report], change: impl Fn(&mut Value)) {
-        let text = self.passed_on(reports, FORKS_RUN, 8);
-        let mut report: Value = serde_json::from_str(&text).unwrap();
-        change(&mut report);
-        self.hold(zip_of(&[("report.json", report.to_string().as_bytes())]));
-    }
-
-    /// Leaves another artifact.
+    /// With something else in the artifact.
     fn hold(&self, bytes: Vec<u8>) {
         *self.state().bytes.values_mut().next().unwrap() = bytes;
     }
@@ -152,21 +144,22 @@ fn a_report_of_something_else_is_not_posted() {
         ("/source/head", json!("a".repeat(40)), "other-head"),
         ("/source", Value::Null, "no-source"),
     ] {
-        let other = |report: &mut Value| *report.pointer_mut(place).unwrap() = value.clone();
-        second.forge(&green(), other);
+        let mut report = second.passed_on(&green());
+        *report.pointer_mut(place).unwrap() = value;
+        second.upload(REPORT, &report);
         second.refuses(code);
     }
     // Nor where nobody fetched it.
-    let report = second.passed_on(&green(), FORKS_RUN, 8);
-    let report = report.replace("octo/demo", "octo/other");
-    second.project.write("report.json", &report);
+    let mut report = second.passed_on(&green());
+    report["source"]["repository"] = json!("octo/other");
+    second.project.write("report.json", &report.to_string());
     second.run(UNTRUSTED).ends(0);
     second.says(&["(`other-repository`)"]);
 }
 
 #[test]
 fn what_has_moved_on_is_left_alone() {
-    let moved: [fn(&mut State); 3] = [
+    let moved: [Change; 3] = [
         |state| state.pull(8)["head"]["sha"] = json!("b".repeat(40)),
         |state| state.pull(8)["state"] = json!("closed"),
         // The same owner and branch, and not the same repository.
@@ -186,7 +179,7 @@ fn how_a_run_ended_and_what_is_left_of_it() {
     let all = |_: &mut State| {};
     let (skipped, again) = (json!({"conclusion": "skipped"}), json!({"run_attempt": 3}));
     let failed_again = json!({"run_attempt": 3, "conclusion": "failure"});
-    let rows: [(fn(&mut State), Value, &str); 6] = [
+    let rows: [(Change, Value, &str); 6] = [
         // A fork may have been deleted after the event, or before.
         (gone, json!({}), "(`fork-gone`)"),
         (gone, json!({"head_repository": null}), "(`fork-gone`)"),
@@ -285,7 +278,7 @@ pub(crate) fn an_artifact_that_holds_no_report() {
 #[test]
 fn an_artifact_that_is_not_archived() {
     let second = Job::second(&red());
-    second.hold(second.passed_on(&red(), FORKS_RUN, 8).into_bytes());
+    second.hold(second.passed_on(&red()).to_string().into_bytes());
     second.both_say(&["keeps growing"]);
 }
 
@@ -357,7 +350,7 @@ fn what_it_changes_may_be_more_than_is_listed() {
 #[test]
 fn a_lookup_that_fails_is_a_warning() {
     let second = Job::second(&red());
-    let report = second.passed_on(&red(), FORKS_RUN, 8);
+    let report = second.passed_on(&red()).to_string();
     second.project.write("report.json", &report);
     let pulls = Matcher::new("GET", "/pulls");
     second.fault(pulls.always(), Fault::status(403));
@@ -378,10 +371,10 @@ fn reports_of_different_changes_are_not_joined() {
         ("prefix", json!("sub"), false),
     ] {
         let job = Job::after_fork();
-        let report = job.passed_on(&red(), FORKS_RUN, 8);
-        let mut other: Value = serde_json::from_str(&report).unwrap();
+        let report = job.passed_on(&red());
+        let mut other = report.clone();
         other["source"][key] = value;
-        job.project.write("report.json", &report);
+        job.project.write("report.json", &report.to_string());
         job.project.write("two.json", &other.to_string());
         job.run(&format!("{UNTRUSTED} two.json")).ends(0);
         let body = job.says(&[if is_other { other_run } else { "keeps growing" }]);

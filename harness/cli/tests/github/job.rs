@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::project::{CERTIFICATES, PLIMSOLL, Project, Ran, rate, regressed, within};
 use crate::server::Server;
 use crate::server::http::Request;
-use crate::server::state::{State, TOKEN};
+use crate::server::state::{State, TOKEN, zip_of};
 
 /// The run id of a job whose own workflow measures.
 pub(crate) const RUN: u64 = 500;
@@ -302,21 +302,27 @@ impl Job {
         all.len()
     }
 
-    /// The report that a run of that pull request would hand on.
-    pub(crate) fn passed_on(&self, reports: &[Report], run: u64, pull: u64) -> String {
+    /// The report that [`FORKS_RUN`] would hand on.
+    pub(crate) fn passed_on(&self, reports: &[Report]) -> Value {
         let mut joined = joined(reports);
-        let pull = &self.state().pulls[&pull];
+        let pull = &self.state().pulls[&8];
         joined["source"] = json!({
             "repository": "octo/demo",
             "event": "pull_request",
-            "run": run,
+            "run": FORKS_RUN,
             "attempt": 1,
-            "pull_request": pull["number"],
+            "pull_request": 8,
             "head": pull["head"]["sha"],
             "base": pull["base"]["sha"],
             "prefix": "",
         });
-        serde_json::to_string_pretty(&joined).unwrap()
+        joined
+    }
+
+    /// Leaves a report as an artifact of that run.
+    pub(crate) fn upload(&self, name: &str, report: &Value) {
+        let zip = zip_of(&[("report.json", report.to_string().as_bytes())]);
+        self.state().add_artifact(FORKS_RUN, "topic", name, zip);
     }
 }
 
