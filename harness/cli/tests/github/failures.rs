@@ -107,8 +107,8 @@ pub(crate) fn each_failure_comes_to_one_comment_or_a_warning() {
     let limit = |status, seconds| Fault::secondary_limit(status, Some(seconds));
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let reset = (now.unwrap().as_secs() + 2).to_string();
-    let hourly = json!({"message": "API rate limit exceeded for installation ID 1."});
-    let hourly = Reply::json(403, &hourly).with("X-RateLimit-Remaining", "0");
+    let hourly = Reply::says(403, "API rate limit exceeded for installation ID 1.");
+    let hourly = hourly.with("X-RateLimit-Remaining", "0");
     let hourly = Fault::answer(hourly.with("X-RateLimit-Reset", reset));
     let to = Fault::redirect;
     let itself = format!("/repos/octo/demo{COMMENTS}");

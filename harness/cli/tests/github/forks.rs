@@ -21,8 +21,7 @@ fn a_forks_own_job_says_it_where_it_may() {
             state.pull_request_event(number)
         });
         let ran = job.comment("--on-post-error fail");
-        ran.prints("comes from a fork")
-            .prints("(see docs/ci.md, \"");
+        ran.prints("comes from a fork, whose token may not write (see docs/ci.md, \"");
         ran.prints("::error ");
         assert!(job.summary().contains("keep"));
         assert_eq!(job.log(), [""; 0]);

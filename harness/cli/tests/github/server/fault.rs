@@ -4,8 +4,6 @@
 //! before the work, and GitHub has done nothing, or after it, and GitHub has done
 //! it and the client does not know.
 
-use serde_json::json;
-
 use super::http::{Reply, Request};
 
 /// Which requests; of those, the first, unless said otherwise.
@@ -103,7 +101,7 @@ impl Fault {
 
     /// The same, with that message.
     pub(crate) fn says(status: u16, message: &str) -> Self {
-        Self::answer(Reply::json(status, &json!({ "message": message })))
+        Self::answer(Reply::says(status, message))
     }
 
     /// The page of some 20 KB that stands in front of GitHub when it is down.
@@ -117,11 +115,8 @@ impl Fault {
 
     /// A secondary limit: 403 or 429, with `retry-after` where GitHub says how long.
     pub(crate) fn secondary_limit(status: u16, retry_after: Option<u64>) -> Self {
-        let body = json!({
-            "message": "You have exceeded a secondary rate limit. Please wait a few minutes \
-                        before you try again.",
-        });
-        let reply = Reply::json(status, &body);
+        let why = "You have exceeded a secondary rate limit. Please wait a few minutes.";
+        let reply = Reply::says(status, why);
         Self::answer(match retry_after {
             Some(seconds) => reply.with("Retry-After", seconds.to_string()),
             None => reply,

@@ -6,7 +6,7 @@ use std::io::{self, BufRead, ErrorKind, Write};
 use std::time::Instant;
 
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
@@ -68,6 +68,11 @@ impl Reply {
     pub(crate) fn json(status: u16, body: &Value) -> Self {
         let reply = Self::new(status, body.to_string().as_bytes());
         reply.with("Content-Type", "application/json; charset=utf-8")
+    }
+
+    /// GitHub's own error.
+    pub(crate) fn says(status: u16, message: &str) -> Self {
+        Self::json(status, &json!({ "message": message }))
     }
 
     pub(crate) fn with(mut self, name: &str, value: impl Into<String>) -> Self {

@@ -36,7 +36,7 @@ pub(crate) fn answer(state: &mut State, request: &Request, works: bool) -> (Repl
         Ok(_) if !works => Reply::new(200, b""),
         Ok(operation) => {
             let done = work(state, &operation, request);
-            let reply = done.map_or_else(|refusal| refusal, |done| done.reply(state, request));
+            let reply = done.map_or_else(|refused| refused, |done| done.reply(state, request));
             let own = Description::get().check(&operation, reply.status, &reply.body);
             let place = format!("the answer to {} {}", operation.method, operation.template);
             wrong.extend(own.iter().map(|what| format!("{place}: {what}")));
@@ -70,7 +70,10 @@ fn located(state: &State, request: &Request) -> (Result<Operation, Reply>, Vec<S
             let (more, refused) = Description::get().request(&operation, request);
             wrong.extend(more);
             match refused {
-                Some(what) => Err(refusal(422, &format!("Invalid request.\n\nFor '{what}'."))),
+                Some(what) => Err(Reply::says(
+                    422,
+                    &format!("Invalid request.\n\nFor '{what}'."),
+                )),
                 None => Ok(operation),
             }
         }
@@ -81,7 +84,7 @@ fn located(state: &State, request: &Request) -> (Result<Operation, Reply>, Vec<S
 
 fn work(state: &mut State, operation: &Operation, request: &Request) -> Result<Done, Reply> {
     if request.header("authorization") != Some(&format!("Bearer {TOKEN}")) {
-        return Err(refusal(401, "Bad credentials"));
+        return Err(Reply::says(401, "Bad credentials"));
     }
     let text = |name: &str| operation.parameters[name].as_str();
     if [text("owner"), text("repo")] != ["octo", "demo"] {
@@ -179,7 +182,7 @@ fn work(state: &mut State, operation: &Operation, request: &Request) -> Result<D
         }
         ("get", "/actions/artifacts/{artifact_id}/{archive_format}") => {
             if one(&state.artifacts, id)?["expired"] == true {
-                return Err(refusal(410, "Artifact has expired"));
+                return Err(Reply::says(410, "Artifact has expired"));
             }
             // Whoever has the address may read it.
             Done::At(format!("{}/storage/{id}?sig=signed%2Fby", state.storage))
@@ -204,7 +207,7 @@ fn git(state: &mut State, operation: &Operation, body: &Value) -> Result<Done, R
     let rest = operation.template.rsplit("/git/").next();
     let text = |key: &str| body[key].as_str().unwrap_or_default().to_owned();
     let reference = |(name, sha): (&String, &String)| json!({"ref": name, "object": {"sha": sha, "type": "commit"}});
-    let wrong = |what: &str| Err(refusal(422, what));
+    let wrong = |what: &str| Err(Reply::says(422, what));
     let has = |sha: &Value, key: &str| {
         let object = sha.as_str().and_then(|sha| state.objects.get(sha));
         object.is_some_and(|object| object.get(key).is_some())
@@ -273,25 +276,25 @@ fn permitted(state: &State, method: &str, rest: &str) -> Result<(), Reply> {
     if sets.any(|permission| state.permissions.contains(permission)) {
         return Ok(());
     }
-    let reply = refusal(403, "Resource not accessible by integration");
+    let reply = Reply::says(403, "Resource not accessible by integration");
     Err(reply.with("X-Accepted-GitHub-Permissions", accepted))
 }
 
 fn known(state: &State, sha: &str) -> Result<(), Reply> {
     match state.knows_commit(sha) {
         true => Ok(()),
-        false => Err(refusal(422, &format!("No commit found for SHA: {sha}"))),
+        false => Err(Reply::says(422, &format!("No commit found for SHA: {sha}"))),
     }
 }
 
 fn comment_body(body: &Value) -> Result<&str, Reply> {
     let body = body["body"].as_str().unwrap_or_default();
     if body.trim().is_empty() {
-        return Err(refusal(422, "Body cannot be blank"));
+        return Err(Reply::says(422, "Body cannot be blank"));
     }
     if body.chars().count() > BODY {
         let why = "Body is too long (maximum is 65536 characters)";
-        return Err(refusal(422, why));
+        return Err(Reply::says(422, why));
     }
     Ok(body)
 }
@@ -308,7 +311,7 @@ fn update(state: &mut State, mut check: Value, body: &Value) -> Result<Value, Re
         new.iter().find_map(unsound)
     };
     if let Some(what) = wrong {
-        return Err(refusal(422, what));
+        return Err(Reply::says(422, what));
     }
     let places = "/name /details_url /external_id /conclusion /output/title /output/summary";
     for place in places.split(' ') {
@@ -359,17 +362,8 @@ fn unsound(annotation: &Value) -> Option<&'static str> {
     broken.next().map(|(_, what)| what)
 }
 
-fn refusal(status: u16, message: &str) -> Reply {
-    let body = json!({
-        "message": message,
-        "documentation_url": "https://docs.github.com/rest",
-        "status": status.to_string(),
-    });
-    Reply::json(status, &body)
-}
-
 fn not_found() -> Reply {
-    refusal(404, "Not Found")
+    Reply::says(404, "Not Found")
 }
 
 impl Done {
