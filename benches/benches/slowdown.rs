@@ -15,119 +15,56 @@
     reason = "a table for people"
 )]
 
-use std::fs;
-use std::io::{self, Write as _};
-use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
-use std::process::{Command, ExitCode, Output, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 
-use plimsoll_benches::cpu_seconds as spent;
-
-/// A way to run the workload: the options of jemalloc, and who walks stacks.
+/// A way to run the workload.
 #[derive(Clone, Copy)]
 struct Mode {
+    /// Options of jemalloc.
     options: &'static str,
-    by: By,
-}
-
-#[derive(Clone, Copy)]
-enum By {
-    /// The harness of `plimsoll`, with this unwinder.
-    Harness(&'static str),
-    /// A server with this value of `PLIMSOLL_AGES`, with libgcc's unwinder or plimsoll's.
-    Server(&'static str, &'static str),
-    /// dhat-rs.
-    Dhat,
-    /// A subject that is told what to do by the protocol, with or without its table of objects.
-    Subject { objects: bool },
-}
-
-const INACTIVE: Mode = harness("prof:true,prof_active:false", "plimsoll");
-
-/// The name in the table, the usual mode, and the one that may be slower.
-const COMPARED: [(&str, Mode, Mode); 16] = [
-    ("exact", INACTIVE, harness(EXACT, "plimsoll")),
-    ("exact, with the table", subject(false), subject(true)),
-    (
-        "exact, libgcc's unwinder",
-        INACTIVE,
-        harness(EXACT, "libgcc"),
-    ),
-    (
-        "512 B sampled",
-        INACTIVE,
-        harness("lg_prof_sample:9", "plimsoll"),
-    ),
-    (
-        "4 KiB sampled",
-        INACTIVE,
-        harness("lg_prof_sample:12", "plimsoll"),
-    ),
-    (
-        "64 KiB sampled",
-        INACTIVE,
-        harness("lg_prof_sample:16", "plimsoll"),
-    ),
-    (
-        "dhat-rs",
-        INACTIVE,
-        Mode {
-            options: "",
-            by: By::Dhat,
-        },
-    ),
-    ages("ages, 4 KiB sampled", "lg_prof_sample:12"),
-    ages("ages, 64 KiB sampled", "lg_prof_sample:16"),
-    ages("ages, 512 KiB sampled", "lg_prof_sample:19"),
-    sampled("server, libgcc, 4 KiB", "lg_prof_sample:12", "libgcc"),
-    sampled("server, libgcc, 64 KiB", "lg_prof_sample:16", "libgcc"),
-    sampled("server, libgcc, 512 KiB", "lg_prof_sample:19", "libgcc"),
-    sampled("server, unwinder, 4 KiB", "lg_prof_sample:12", "plimsoll"),
-    sampled("server, unwinder, 64 KiB", "lg_prof_sample:16", "plimsoll"),
-    sampled("server, unwinder, 512 KiB", "lg_prof_sample:19", "plimsoll"),
-];
-
-const EXACT: &str = "lg_prof_sample:0,prof_accum:true";
-
-const fn harness(options: &'static str, unwinder: &'static str) -> Mode {
-    Mode {
-        options,
-        by: By::Harness(unwinder),
-    }
-}
-
-const fn subject(objects: bool) -> Mode {
-    Mode {
-        options: "lg_prof_sample:0,prof_accum:false",
-        by: By::Subject { objects },
-    }
-}
-
-/// A server with births, against one that is not profiled.
-const fn sampled(
-    name: &'static str,
-    options: &'static str,
+    /// Who walks stacks, plimsoll or libgcc.
     unwinder: &'static str,
-) -> (&'static str, Mode, Mode) {
-    let inactive = Mode {
-        options: "prof:true,prof_active:false",
-        by: By::Server("off", "libgcc"),
-    };
-    let by = By::Server("on", unwinder);
-    (name, inactive, Mode { options, by })
+    /// In a server, with this value of `PLIMSOLL_AGES`. Otherwise in the harness of `plimsoll`.
+    ages: Option<&'static str>,
 }
 
-/// A server with births, against the same without.
-const fn ages(name: &'static str, options: &'static str) -> (&'static str, Mode, Mode) {
-    let [without, with] = [By::Server("off", "libgcc"), By::Server("on", "libgcc")];
-    (
-        name,
-        Mode {
-            options,
-            by: without,
-        },
-        Mode { options, by: with },
-    )
+/// Returns the comparisons: the name in the table, the usual mode, and the one that may be slower.
+fn comparisons() -> Vec<(String, Mode, Mode)> {
+    const INACTIVE: &str = "prof:true,prof_active:false";
+    const EXACT: &str = "lg_prof_sample:0,prof_accum:true";
+    let mode = |options, unwinder, ages| Mode {
+        options,
+        unwinder,
+        ages,
+    };
+    let harness = |options, unwinder| mode(options, unwinder, None);
+    let server = |options, unwinder, ages| mode(options, unwinder, Some(ages));
+    let inactive = harness(INACTIVE, "plimsoll");
+    let mut all = vec![
+        ("exact".to_owned(), inactive, harness(EXACT, "plimsoll")),
+        (
+            "exact, libgcc's unwinder".to_owned(),
+            inactive,
+            harness(EXACT, "libgcc"),
+        ),
+    ];
+    let (small, medium) = (
+        ("4 KiB", "lg_prof_sample:12"),
+        ("64 KiB", "lg_prof_sample:16"),
+    );
+    for (interval, options) in [("512 B", "lg_prof_sample:9"), small, medium] {
+        let sampled = harness(options, "plimsoll");
+        all.push((format!("{interval} sampled"), inactive, sampled));
+    }
+    for (interval, options) in [small, medium, ("512 KiB", "lg_prof_sample:19")] {
+        let [without, with] = ["off", "on"].map(|ages| server(options, "libgcc", ages));
+        all.push((format!("ages, {interval} sampled"), without, with));
+        let inactive = server(INACTIVE, "libgcc", "off");
+        all.push((format!("server, libgcc, {interval}"), inactive, with));
+        let faster = server(options, "plimsoll", "on");
+        all.push((format!("server, unwinder, {interval}"), inactive, faster));
+    }
+    all
 }
 
 fn main() -> ExitCode {
@@ -165,26 +102,28 @@ fn main() -> ExitCode {
 fn measure(part: &str, pairs: usize, seconds: f64) -> Result<(), String> {
     println!("{pairs} pairs, {seconds} CPU seconds each\n");
     println!("{:26} {:>8} {:>8} {:>8}", "", "median", "25 %", "75 %");
-    for (name, base, slow) in COMPARED {
+    for (name, base, slow) in comparisons() {
         if !name.contains(part) {
             continue;
         }
+        let explain = |error: String| format!("{name}: {error}");
         // `enough_iterations` tries each count, so the runs are long enough even if the first
         // try was slow to start.
-        let [base, slow] = [(name, base), (name, slow)];
-        let of_base = enough_iterations(base, seconds)?;
-        let of_slow = enough_iterations(slow, seconds)?;
+        let of_base = enough_iterations(base, seconds).map_err(explain)?;
+        let of_slow = enough_iterations(slow, seconds).map_err(explain)?;
         let mut factors = Vec::new();
         for pair in 0..pairs {
             // The order alternates, so that a drift of the machine's speed favours neither.
-            let (base, slow) = if pair % 2 == 0 {
-                let base = seconds_per_iteration(base, of_base)?;
-                (base, seconds_per_iteration(slow, of_slow)?)
-            } else {
-                let slow = seconds_per_iteration(slow, of_slow)?;
-                (seconds_per_iteration(base, of_base)?, slow)
-            };
-            factors.push(slow / base);
+            let mut both = [(base, of_base), (slow, of_slow)];
+            both.rotate_left(pair % 2);
+            let mut took = [0.0; 2];
+            for (took, (mode, iterations)) in took.iter_mut().zip(both) {
+                #[expect(clippy::cast_precision_loss, reason = "a few millions at most")]
+                let each = cpu_seconds(mode, iterations).map_err(explain)? / iterations as f64;
+                *took = each;
+            }
+            took.rotate_left(pair % 2);
+            factors.push(took[1] / took[0]);
         }
         factors.sort_by(f64::total_cmp);
         let at = |share: usize| factors[(factors.len() - 1) * share / 4];
@@ -194,7 +133,7 @@ fn measure(part: &str, pairs: usize, seconds: f64) -> Result<(), String> {
 }
 
 /// Returns a number of iterations that takes at least this many CPU seconds.
-fn enough_iterations(mode: (&str, Mode), seconds: f64) -> Result<u64, String> {
+fn enough_iterations(mode: Mode, seconds: f64) -> Result<u64, String> {
     let mut iterations = 500_u64;
     loop {
         let took = cpu_seconds(mode, iterations)?;
@@ -212,81 +151,50 @@ fn enough_iterations(mode: (&str, Mode), seconds: f64) -> Result<u64, String> {
     }
 }
 
-fn seconds_per_iteration(mode: (&str, Mode), iterations: u64) -> Result<f64, String> {
-    #[expect(clippy::cast_precision_loss, reason = "a few millions at most")]
-    Ok(cpu_seconds(mode, iterations)? / iterations as f64)
-}
-
 /// Returns the CPU seconds of the program, including those of the kernel for it.
-fn cpu_seconds((name, mode): (&str, Mode), iterations: u64) -> Result<f64, String> {
+fn cpu_seconds(mode: Mode, iterations: u64) -> Result<f64, String> {
     let mut options = format!("{},prof_unbias:false", mode.options);
     if !options.contains("prof:") {
         options = format!("prof:true,prof_active:true,{options}");
     }
-    let mut command = match mode.by {
-        By::Harness(unwinder) => {
-            let mut command = Command::new(env!("CARGO_BIN_EXE_workload"));
-            command
-                .args(["--exact", "everything"])
-                .env("PLIMSOLL_ISOLATION", "off")
-                .env("PLIMSOLL_MAX_ITERATIONS", iterations.to_string())
-                .env("PLIMSOLL_BUDGET", "1h")
-                .env("PLIMSOLL_UNWINDER", unwinder)
-                // In CI, the front refuses `PLIMSOLL_ISOLATION=off`, because such a run gives
-                // no verdict.
-                .env_remove("CI");
-            command
-        }
-        By::Server(ages, unwinder) => {
-            let mut command = Command::new(env!("CARGO_BIN_EXE_workload-ages"));
-            command
-                .args([&iterations.to_string(), unwinder])
-                .env("PLIMSOLL_AGES", ages);
-            command
-        }
-        By::Subject { .. } => Command::new(env!("CARGO_BIN_EXE_workload")),
-        By::Dhat => {
-            let mut command = Command::new(env!("CARGO_BIN_EXE_workload-dhat"));
-            command.arg(iterations.to_string());
-            command
-        }
-    };
-    let before = spent(libc::RUSAGE_CHILDREN);
+    let mut command;
+    if let Some(ages) = mode.ages {
+        command = Command::new(env!("CARGO_BIN_EXE_workload-ages"));
+        command
+            .args([&iterations.to_string(), mode.unwinder])
+            .env("PLIMSOLL_AGES", ages);
+    } else {
+        command = Command::new(env!("CARGO_BIN_EXE_workload"));
+        command
+            .args(["--exact", "everything"])
+            .env("PLIMSOLL_ISOLATION", "off")
+            .env("PLIMSOLL_MAX_ITERATIONS", iterations.to_string())
+            .env("PLIMSOLL_BUDGET", "1h")
+            .env("PLIMSOLL_UNWINDER", mode.unwinder)
+            // In CI, the front refuses `PLIMSOLL_ISOLATION=off`, because such a run gives no
+            // verdict.
+            .env_remove("CI");
+    }
     command
         .env("MALLOC_CONF", &options)
-        .env("_RJEM_MALLOC_CONF", &options);
-    let output = match mode.by {
-        By::Subject { objects } => by_protocol(&mut command, objects, iterations),
-        _ => command.stdin(Stdio::null()).output(),
-    };
-    let output = output.map_err(|error| format!("{name}: {error}"))?;
-    let took = spent(libc::RUSAGE_CHILDREN) - before;
+        .env("_RJEM_MALLOC_CONF", &options)
+        .stdin(Stdio::null());
+    let before = of_children();
+    let output = command.output().map_err(|error| error.to_string())?;
     if output.status.success() {
-        Ok(took)
-    } else {
-        let said = String::from_utf8_lossy(&output.stderr);
-        Err(format!("{name}: {}\n{said}", output.status))
+        return Ok(of_children() - before);
     }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(format!("{}\n{said}", output.status))
 }
 
-/// Runs a subject as a front does; `docs/protocol.md` has the protocol.
-fn by_protocol(command: &mut Command, objects: bool, iterations: u64) -> io::Result<Output> {
-    let progress = std::env::temp_dir().join(format!("plimsoll-{}", std::process::id()));
-    fs::write(&progress, [0; 16])?;
-    let (mut ours, theirs) = UnixStream::pair()?;
-    command
-        .args(["--plimsoll-subject", &std::process::id().to_string()])
-        .arg(&progress)
-        .arg("plimsoll")
-        .stdin(Stdio::from(OwnedFd::from(theirs)))
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped());
-    let child = command.spawn()?;
-    // Or the end of the subject would not end what it says.
-    command.stdin(Stdio::null());
-    let objects = if objects { "objects\n" } else { "" };
-    ours.write_all(format!("{objects}setup everything\nrun {iterations}\nend\n").as_bytes())?;
-    let output = child.wait_with_output();
-    fs::remove_file(progress)?;
-    output
+/// Returns the CPU seconds of all processes that were started here and have ended.
+fn of_children() -> f64 {
+    // SAFETY: all fields of `rusage` are integers, for which zeros are a valid value.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: `usage` is a valid `rusage`, which nobody else reads or writes during the call.
+    unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage) };
+    #[expect(clippy::cast_precision_loss, reason = "some seconds")]
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    seconds(usage.ru_utime) + seconds(usage.ru_stime)
 }

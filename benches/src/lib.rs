@@ -1,12 +1,6 @@
 //! Inputs for the benchmarks. They are generated and not recorded, so they can have any size,
 //! and they have the same bytes on every machine.
 //!
-//! ```text
-//! dump_text    stacks ──► heap_v2 text           parse
-//! symbols      ──► SymbolTable of those stacks   fold
-//! observed     ──► Series per folded stack       judge
-//! ```
-//!
 //! The inputs have the proportions of a real server's dump: stacks of 12 to 40 frames that
 //! share their roots, with a few thousand distinct addresses.
 
@@ -14,8 +8,6 @@ pub mod workload;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::ops::Range;
-use std::path::Path;
 
 use plimsoll_core::baseline::Baseline;
 use plimsoll_core::judge::{Observed, Policy};
@@ -32,18 +24,6 @@ const CALL_BYTES: u64 = 16;
 /// The number of distinct return addresses. As in real programs, there are many more stacks
 /// than addresses.
 const ADDRESSES: u64 = 4_096;
-
-/// Returns the CPU seconds of this process (`RUSAGE_SELF`), or of the processes that were
-/// started here and have ended (`RUSAGE_CHILDREN`).
-pub fn cpu_seconds(whose: libc::c_int) -> f64 {
-    // SAFETY: all fields of `rusage` are integers, for which zeros are a valid value.
-    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: `usage` is a valid `rusage`, which nobody else reads or writes during the call.
-    unsafe { libc::getrusage(whose, &raw mut usage) };
-    #[expect(clippy::cast_precision_loss, reason = "some seconds")]
-    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
-    seconds(usage.ru_utime) + seconds(usage.ru_stime)
-}
 
 /// A pseudo-random sequence (splitmix64). It makes the same input everywhere, without a
 /// dependency.
@@ -78,33 +58,7 @@ pub fn stacks(count: usize) -> Vec<Vec<Avma>> {
 /// Returns a dump with these stacks as jemalloc writes it at sample interval 1, with its
 /// mappings.
 pub fn dump_text(stacks: &[Vec<Avma>]) -> String {
-    let end = TEXT + CALL_BYTES * ADDRESSES;
-    let mapping = format!("{TEXT:012x}-{end:012x} r-xp 00001000 08:01 77 /usr/bin/server");
-    dump_with(stacks, 2, &mapping)
-}
-
-/// Returns a dump of `count` stacks in the code of an ELF program. `code` is the range of the
-/// code in the program's file. Another `run` gives other counts for the same stacks.
-pub fn dump_of(program: &Path, code: Range<u64>, count: usize, run: u64) -> String {
-    let step = ((code.end - code.start) / ADDRESSES).max(1);
-    let stacks: Vec<Vec<Avma>> = stacks(count)
-        .into_iter()
-        .map(|stack| {
-            let calls = stack.iter().map(|address| (address.0 - TEXT) / CALL_BYTES);
-            calls.map(|call| Avma(TEXT + 1 + call * step)).collect()
-        })
-        .collect();
-    let mapping = format!(
-        "{TEXT:012x}-{:012x} r-xp {:08x} 08:01 77 {}",
-        TEXT + code.end - code.start,
-        code.start,
-        program.display()
-    );
-    dump_with(&stacks, run, &mapping)
-}
-
-fn dump_with(stacks: &[Vec<Avma>], seed: u64, mapping: &str) -> String {
-    let mut sequence = Sequence(seed);
+    let mut sequence = Sequence(2);
     let mut count = || {
         let objects = 1 + sequence.below(1_000);
         (objects, objects * 16 * (1 + sequence.below(64)))
@@ -123,6 +77,8 @@ fn dump_with(stacks: &[Vec<Avma>], seed: u64, mapping: &str) -> String {
         }
         text += &tally(objects, bytes);
     }
+    let end = TEXT + CALL_BYTES * ADDRESSES;
+    let mapping = format!("{TEXT:012x}-{end:012x} r-xp 00001000 08:01 77 /usr/bin/server");
     let _ = write!(text, "\nMAPPED_LIBRARIES:\n{mapping}\n");
     text
 }
@@ -214,7 +170,7 @@ pub const POLICY: Policy = Policy {
 ///
 /// # Panics
 ///
-/// Never: the text is made here, and a test parses it.
+/// Never: the text is made here.
 pub fn baseline() -> Baseline {
     let mut text = "format = 1\n".to_owned();
     for site in (0..2_000).step_by(100) {
@@ -228,44 +184,4 @@ pub fn baseline() -> Baseline {
         );
     }
     Baseline::parse(text.as_bytes()).expect("a baseline of format 1")
-}
-
-#[cfg(test)]
-mod tests {
-    use plimsoll_core::dump::HeapDump;
-    use plimsoll_core::fold::{Folder, Normalization};
-    use plimsoll_core::judge::{Verdict, judge};
-
-    use super::*;
-
-    #[test]
-    fn what_is_made_is_a_dump() {
-        let stacks = stacks(1_100);
-        let dump = HeapDump::parse(dump_text(&stacks).as_bytes()).expect("a dump");
-        assert_eq!(dump.records().len(), 1_100);
-        assert_eq!(dump.totals().map(|totals| totals.inuse), Some(dump.inuse()));
-        assert_eq!(dump.maps().map(|maps| maps.mappings.len()), Some(1));
-    }
-
-    #[test]
-    fn every_address_has_a_name() {
-        let table = symbols();
-        let folder = Folder::new(&table, &Normalization::default());
-        for stack in stacks(1_100) {
-            assert!(stack.iter().all(|address| !table.get(*address).is_empty()));
-            assert!(!folder.fold(&stack).stack.frames().is_empty());
-        }
-    }
-
-    #[test]
-    fn leaks_without_an_allowance_are_found() {
-        let assessment = judge(&observed(1_100), &baseline(), &POLICY);
-        assert_eq!(assessment.verdict, Verdict::Regressed);
-        let grown = assessment
-            .findings
-            .iter()
-            .filter(|f| f.verdict == Verdict::Regressed);
-        // 11 stacks leak. The baseline allows six of them.
-        assert_eq!(grown.count(), 5);
-    }
 }
