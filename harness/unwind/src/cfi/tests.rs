@@ -171,11 +171,14 @@ impl Compared {
     ) {
         let (section, bases) = by_gimli::section(&file.frames.0, file.frames.1);
         let mut context = Box::new(Context::new_in());
-        let mut instructions = String::new();
-        let mut all = theirs.instructions(&section, &bases);
-        while let Ok(Some(instruction)) = all.next() {
-            write!(instructions, "{instruction:x?} ").unwrap();
-        }
+        let at = |address: u64, what: String| {
+            let mut text = format!("{place}: at {address:#x}: ");
+            let mut all = theirs.instructions(&section, &bases);
+            while let Ok(Some(instruction)) = all.next() {
+                write!(text, "{instruction:x?} ").unwrap();
+            }
+            text + ": " + &what
+        };
         let mut rows = theirs.rows(&section, &bases, &mut context).unwrap();
         loop {
             let Ok(row) = rows.next_row() else {
@@ -190,13 +193,12 @@ impl Compared {
                     continue;
                 }
                 self.rows += 1;
-                let place = format!("{place}: at {address:#x}: {instructions}");
                 let Some(found) = row_of(ours, address) else {
-                    return self.differences.push(format!("{place}: refused"));
+                    return self.differences.push(at(address, "refused".to_owned()));
                 };
                 let difference = difference(ours, &found, row, &file.frames.0);
                 self.differences
-                    .extend(difference.map(|what| format!("{place}: {what}")));
+                    .extend(difference.map(|what| at(address, what)));
                 self.note_expressions(ours, &found);
             }
         }
@@ -225,40 +227,36 @@ fn difference(
     frames: &[u8],
 ) -> Option<String> {
     use gimli::{CfaRule as TheirCfa, RegisterRule as Theirs};
-    let same = |ours: Expression, theirs: &gimli::UnwindExpression<usize>| {
-        let theirs = frames.get(theirs.offset..theirs.offset + theirs.length);
-        function.operations(ours) == theirs
-    };
-    let is_same = match (&ours.cfa(), theirs.cfa()) {
-        (CfaRule::Register { register, offset }, TheirCfa::RegisterAndOffset { .. }) => {
-            let (register, offset) = (gimli::Register(*register), *offset);
-            *theirs.cfa() == TheirCfa::RegisterAndOffset { register, offset }
+    let expression = |ours: Expression| {
+        let operations = function.operations(ours).unwrap();
+        gimli::UnwindExpression {
+            offset: operations.as_ptr().addr() - frames.as_ptr().addr(),
+            length: operations.len(),
         }
-        (CfaRule::Expression(ours), TheirCfa::Expression(theirs)) => same(*ours, theirs),
-        _ => false,
     };
-    if !is_same {
-        return Some(format!("{:?}, {:?}", ours.cfa(), theirs.cfa()));
+    let cfa = match ours.cfa() {
+        CfaRule::Register { register, offset } => TheirCfa::RegisterAndOffset {
+            register: gimli::Register(register),
+            offset,
+        },
+        CfaRule::Expression(ours) => TheirCfa::Expression(expression(ours)),
+    };
+    if cfa != *theirs.cfa() {
+        return Some(format!("{cfa:?}, {:?}", theirs.cfa()));
     }
     (0..).take(machine::REGISTERS).find_map(|register| {
-        let ours = ours.register(register);
-        let theirs = theirs.register(gimli::Register(register));
-        let is_same = match (ours, &theirs) {
-            (RegisterRule::Unspecified, None)
-            | (RegisterRule::Undefined, Some(Theirs::Undefined))
-            | (RegisterRule::SameValue, Some(Theirs::SameValue)) => true,
-            (RegisterRule::Offset(ours), Some(Theirs::Offset(theirs)))
-            | (RegisterRule::ValueOffset(ours), Some(Theirs::ValOffset(theirs))) => {
-                i64::from(ours) == *theirs
-            }
-            (RegisterRule::Register(ours), Some(Theirs::Register(theirs))) => ours == theirs.0,
-            (RegisterRule::Expression(ours), Some(Theirs::Expression(theirs)))
-            | (RegisterRule::ValueExpression(ours), Some(Theirs::ValExpression(theirs))) => {
-                same(ours, theirs)
-            }
-            _ => false,
+        let rule = match ours.register(register) {
+            RegisterRule::Unspecified => None,
+            RegisterRule::Undefined => Some(Theirs::Undefined),
+            RegisterRule::SameValue => Some(Theirs::SameValue),
+            RegisterRule::Offset(offset) => Some(Theirs::Offset(offset.into())),
+            RegisterRule::ValueOffset(offset) => Some(Theirs::ValOffset(offset.into())),
+            RegisterRule::Register(other) => Some(Theirs::Register(gimli::Register(other))),
+            RegisterRule::Expression(ours) => Some(Theirs::Expression(expression(ours))),
+            RegisterRule::ValueExpression(ours) => Some(Theirs::ValExpression(expression(ours))),
         };
-        (!is_same).then(|| format!("register {register}: {ours:?}, {theirs:?}"))
+        let theirs = theirs.register(gimli::Register(register));
+        (rule != theirs).then(|| format!("register {register}: {rule:?}, {theirs:?}"))
     })
 }
 
