@@ -30,16 +30,22 @@ use plimsoll_core::report::{Report, Standing, Subject, json};
 
 use built::{build_as_all_do, shared};
 
-const SOURCES: [(&str, &str); 7] = [
+const SOURCES: &[(&str, &str)] = &[
     ("src/lib.rs", include_str!("leaky/src/lib.rs")),
     ("src/cache.rs", include_str!("leaky/src/cache.rs")),
     ("src/keep.rs", include_str!("leaky/src/keep.rs")),
     ("src/tasks.rs", include_str!("leaky/src/tasks.rs")),
     ("tests/leaks.rs", include_str!("leaky/tests/leaks.rs")),
     ("shelf/src/lib.rs", include_str!("leaky/shelf/src/lib.rs")),
-    ("shelf/src/boards.rs", BOARDS),
+    (
+        "shelf/src/boards.rs",
+        include_str!("leaky/shelf/src/boards.rs"),
+    ),
+    (
+        "shelf/Cargo.toml",
+        "[package]\nname = \"shelf\"\nversion = \"0.0.0\"\nedition = \"2024\"\n",
+    ),
 ];
-const BOARDS: &str = include_str!("leaky/shelf/src/boards.rs");
 
 /// What rustc is told of the program and of the crate that it depends on, behind the flags of
 /// its kind, which the name begins with: `lto` is optimised at link time with what it depends
@@ -65,10 +71,10 @@ const RELEASE: &str = "-Copt-level=3 -Cdebug-assertions=off -Coverflow-checks=of
 /// What is optimised at link time has to be built for it, all of it. rustc 1.95 crashes
 /// over crates that are not optimised at all. Said for packages and not for the profile, a
 /// level would be that of procedural macros too, which take longest.
-const LTO: &str = "\n[profile.lto]\ninherits = \"release\"\nopt-level = 1\nlto = \"fat\"\n\
-     debug = \"line-tables-only\"\n";
+const MANIFEST: &str = "[dependencies]\nshelf = { path = \"shelf\" }\n\n[profile.lto]\n\
+     inherits = \"release\"\nopt-level = 1\nlto = \"fat\"\ndebug = \"line-tables-only\"\n";
 
-/// The program's folder.
+/// A package with leak tests, and where it is built.
 struct Ground {
     dir: PathBuf,
     target: PathBuf,
@@ -77,29 +83,25 @@ struct Ground {
 }
 
 impl Ground {
-    fn new() -> Ground {
+    fn new(name: &str, sources: &[(&str, &str)], manifest: &str) -> Ground {
         let (shared, lock) = shared();
-        let dir = shared.with_file_name("builds").join("leaky");
+        let dir = shared.with_file_name("builds").join(name);
         // Removes the results of an earlier run. The sources stay, because cargo builds again
         // if their times change.
         for name in ["baselines", "target"] {
             let _ = fs::remove_dir_all(dir.join(name));
         }
-        let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let package = package.canonicalize().unwrap();
-        for (path, text) in SOURCES {
+        for (path, text) in sources {
             write(&dir.join(path), text);
         }
-        let of = |name: &str| {
-            format!("[package]\nname = {name:?}\nversion = \"0.0.0\"\nedition = \"2024\"\n")
-        };
-        let dependencies = format!(
-            "\n[dependencies]\nshelf = {{ path = \"shelf\" }}\n\n\
+        let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let package = package.canonicalize().unwrap();
+        let manifest = format!(
+            "[package]\nname = {name:?}\nversion = \"0.0.0\"\nedition = \"2024\"\n\n\
              [dev-dependencies]\nplimsoll = {{ path = {package:?} }}\n\n\
-             [[test]]\nname = \"leaks\"\nharness = false\n\n[workspace]\n{LTO}"
+             [[test]]\nname = \"leaks\"\nharness = false\n\n[workspace]\n\n{manifest}"
         );
-        write(&dir.join("Cargo.toml"), &(of("leaky") + &dependencies));
-        write(&dir.join("shelf/Cargo.toml"), &of("shelf"));
+        write(&dir.join("Cargo.toml"), &manifest);
         let tag = "Signature: 8a477f597d28d172789f06886806bc55\n";
         write(&dir.join("target/CACHEDIR.TAG"), tag);
         // The versions of this repository, which have been fetched.
@@ -124,6 +126,27 @@ impl Ground {
         command
     }
 
+    /// Builds the program.
+    fn test(&self) -> Command {
+        let args = ["test", "--no-run", "--offline", "--message-format=json"];
+        let mut command = self.cargo(&args);
+        command.args(["--test", "leaks"]);
+        command
+    }
+
+    /// Builds the program with these flags behind cargo's own, by a script that calls rustc with
+    /// them. cargo keeps one build for each path of a wrapper, so the path contains the flags.
+    fn test_with(&self, name: &str, flags: &str) -> Command {
+        let wrapper = self.dir.with_file_name(format!("{name} {flags}"));
+        write(&wrapper, &format!("#!/bin/sh\nexec \"$@\" {flags}\n"));
+        fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).unwrap();
+        let mut command = self.test();
+        command
+            .env("CARGO_INCREMENTAL", "0")
+            .env("RUSTC_WORKSPACE_WRAPPER", &wrapper);
+        command
+    }
+
     /// The program, where the next build does not replace it, and below a folder that is
     /// marked as cargo's: reports go there.
     fn build(&self, name: &str, flags: &str) -> PathBuf {
@@ -131,34 +154,38 @@ impl Ground {
         let profile = if name == "lto" { "lto" } else { "test" };
         let is_debug = name.starts_with("debug");
         let flags = format!("{} {flags}", if is_debug { "" } else { RELEASE });
-        let wrapper = wrapper(&self.dir, name, &flags);
-        let args = ["test", "--no-run", "--offline", "--message-format=json"];
-        let output = ran(self
-            .cargo(&args)
-            .args(["--test", "leaks"])
-            .args(["--profile", profile])
-            .env("CARGO_INCREMENTAL", "0")
-            .env("RUSTC_WORKSPACE_WRAPPER", &wrapper));
+        let mut command = self.test_with(name, &flags);
+        let output = ran(command.args(["--profile", profile]));
         fs::copy(executable(&output), &program).unwrap();
         program
     }
 
-    /// What a run finds, where that is what the test says.
-    #[track_caller]
-    fn measure(&self, program: &Path, leaky: &str) -> Report {
+    /// The program, without what was set for this test, as the folder of its package, or for the
+    /// leak tests of whoever runs it.
+    fn leaks(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
-        without_variables(&mut command);
-        let output = command
+        for (name, _) in std::env::vars_os() {
+            let text = name.to_string_lossy();
+            if text.starts_with("PLIMSOLL_") || text.starts_with("CARGO_") {
+                command.env_remove(&name);
+            }
+        }
+        command
             .current_dir(&self.dir)
-            .env("LEAKY", leaky)
+            .env("CARGO_MANIFEST_DIR", &self.dir)
             .env("PLIMSOLL_BUDGET", "60s")
             // An emulator has memory of its own.
             .env("PLIMSOLL_OUTSIDE", "1GiB")
             // Each leak is of whole objects per iteration, so that few are enough.
             .env("PLIMSOLL_MAX_ITERATIONS", "2000")
-            .stdin(Stdio::null())
-            .output()
-            .unwrap();
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// What a run finds, where that is what the test says.
+    #[track_caller]
+    fn measure(&self, program: &Path, leaky: &str) -> Report {
+        let output = self.leaks(program).env("LEAKY", leaky).output().unwrap();
         let path = "target/plimsoll/leaky/leaks/all/report.json";
         let report = json::parse(&fs::read(self.dir.join(path)).unwrap()).unwrap();
         let passes = report.verdict == Verdict::Within;
@@ -174,7 +201,7 @@ impl Ground {
 
 #[test]
 fn one_baseline_for_every_build() {
-    let ground = Ground::new();
+    let ground = Ground::new("leaky", SOURCES, MANIFEST);
     let asked = std::env::var(SOME_BUILDS).unwrap_or_else(|_| A_FEW.to_owned());
     let asked: Vec<&str> = asked.split(' ').collect();
     let (built, programs) = mpsc::channel();
@@ -269,32 +296,12 @@ fn shown_subject(subject: &Subject) -> String {
     }
 }
 
-/// Writes a script that calls rustc with these flags behind cargo's own. cargo keeps one build
-/// for each path of a wrapper, so the path contains the flags.
-fn wrapper(dir: &Path, name: &str, flags: &str) -> PathBuf {
-    let wrapper = dir.with_file_name(format!("{name} {flags}"));
-    write(&wrapper, &format!("#!/bin/sh\nexec \"$@\" {flags}\n"));
-    fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).unwrap();
-    wrapper
-}
-
 /// Returns the program that cargo has built, by its messages.
 fn executable(output: &Output) -> PathBuf {
     let messages = String::from_utf8_lossy(&output.stdout);
     let built = messages.rsplit_once("\"executable\":\"");
     let (built, _) = built.unwrap().1.split_once('"').unwrap();
     built.into()
-}
-
-/// Removes what was set for this test, as the folder of its package, or for the leak tests of
-/// whoever runs it.
-fn without_variables(command: &mut Command) {
-    for (name, _) in std::env::vars_os() {
-        let text = name.to_string_lossy();
-        if text.starts_with("PLIMSOLL_") || text.starts_with("CARGO_") {
-            command.env_remove(&name);
-        }
-    }
 }
 
 #[track_caller]
