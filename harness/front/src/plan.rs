@@ -302,6 +302,8 @@ mod tests {
         assert!(sampled.may_be_sampled());
         assert_eq!(sampled.with_every_thread(), None);
         assert_eq!(sampled.coarser().unwrap().with_every_thread(), None);
+        let why = sampled.why_threads_are_missed();
+        assert!(why.contains("raise `memory-limit`"), "{why}");
     }
 
     #[test]

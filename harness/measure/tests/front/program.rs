@@ -22,7 +22,7 @@ fn bounded() -> Scenario {
         let mut recent = VecDeque::new();
         move |_i: u64| {
             recent.push_back(vec![0_u8; 64]);
-            if recent.len() > 1_000 {
+            if recent.len() > 500 {
                 recent.pop_front();
             }
         }
@@ -45,34 +45,17 @@ fn pushed() -> Scenario {
     })
 }
 
-/// Keeps an object of 48 bytes every ten milliseconds, whatever the iterations.
-fn by_the_clock() -> Scenario {
-    Scenario::new("by_the_clock", || {
+/// Keeps something every ten milliseconds, whatever the iterations. It is made in each of them, or
+/// only where it is kept.
+fn by_the_clock<T: 'static>(name: &'static str, each_makes: bool, make: fn() -> T) -> Scenario {
+    Scenario::new(name, move || {
         let started = Instant::now();
         let mut kept = Vec::with_capacity(10_000);
         move |_i: u64| {
-            let ticks = started.elapsed().as_millis() / 10;
-            if (kept.len() as u128) < ticks {
-                kept.push(black_box(vec![1_u8; 48]));
-            }
-            let until = Instant::now() + Duration::from_micros(20);
-            while Instant::now() < until {}
-        }
-    })
-}
-
-/// Keeps one object in ten milliseconds of those that each iteration makes.
-fn by_the_clock_beside_what_goes() -> Scenario {
-    Scenario::new("by_the_clock_beside_what_goes", || {
-        let started = Instant::now();
-        let mut kept = Vec::with_capacity(10_000);
-        move |_i: u64| {
-            let made = black_box(vec![1_u8; 48]);
-            if (kept.len() as u128) < started.elapsed().as_millis() / 10 {
-                kept.push(made);
-            }
-            let until = Instant::now() + Duration::from_micros(20);
-            while Instant::now() < until {}
+            let is_due = (kept.len() as u128) < started.elapsed().as_millis() / 10;
+            let made = (is_due || each_makes).then(|| black_box(make()));
+            kept.extend(made.filter(|_| is_due));
+            std::thread::sleep(Duration::from_micros(100));
         }
     })
 }
@@ -143,10 +126,6 @@ fn panics(i: u64) {
     assert!(i < 700, "too many: {i}");
 }
 
-fn errs(i: u64) -> Result<(), &'static str> {
-    if i < 50 { Ok(()) } else { Err("no more") }
-}
-
 /// An error whose `Debug` text is that of `anyhow`, with `RUST_BACKTRACE=1`.
 struct Traced;
 
@@ -157,8 +136,13 @@ impl std::fmt::Debug for Traced {
     }
 }
 
-fn errs_with_a_backtrace(i: u64) -> Result<(), Traced> {
-    if i < 50 { Ok(()) } else { Err(Traced) }
+/// Says its last words without ending the line.
+fn errs(i: u64) -> Result<(), Traced> {
+    if i < 50 {
+        return Ok(());
+    }
+    print!("the last words");
+    Err(Traced)
 }
 
 fn panics_in_setup() -> Scenario {
@@ -179,11 +163,6 @@ fn in_100(name: &'static str, something: fn()) -> Scenario {
             }
         }
     })
-}
-
-fn segfaults() {
-    // SAFETY: none; the kernel ends the process here, which is what the test is about.
-    unsafe { black_box(std::ptr::without_provenance_mut::<u8>(8)).write_volatile(1) }
 }
 
 fn is_killed() {
@@ -279,47 +258,26 @@ fn blind() -> Scenario {
     })
 }
 
+// Calls its argument, and says nothing of its frame: there is no unwind information.
+#[cfg(target_arch = "x86_64")]
+std::arch::global_asm!(
+    ".globl plimsoll_test_call; plimsoll_test_call: sub rsp, 8; call rdi; add rsp, 8; ret"
+);
+#[cfg(target_arch = "aarch64")]
+std::arch::global_asm!(
+    ".globl plimsoll_test_call; plimsoll_test_call: stp x29, x30, [sp, -16]!; blr x0; ldp x29, x30, [sp], 16; ret"
+);
+unsafe extern "C" {
+    fn plimsoll_test_call(then: extern "C" fn());
+}
+
 /// Allocates under code that nothing is known of, as a just-in-time compiler makes it.
-fn generated() -> Scenario {
-    /// Calls its argument.
-    type Code = unsafe extern "C" fn(extern "C" fn());
-    #[cfg(target_arch = "x86_64")]
-    const CODE: [u8; 11] = [
-        0x48, 0x83, 0xec, 0x08, // sub rsp, 8
-        0xff, 0xd7, // call rdi
-        0x48, 0x83, 0xc4, 0x08, // add rsp, 8
-        0xc3, // ret
-    ];
-    #[cfg(target_arch = "aarch64")]
-    const CODE: [u8; 16] = [
-        0xfd, 0x7b, 0xbf, 0xa9, // stp x29, x30, [sp, -16]!
-        0x00, 0x00, 0x3f, 0xd6, // blr x0
-        0xfd, 0x7b, 0xc1, 0xa8, // ldp x29, x30, [sp], 16
-        0xc0, 0x03, 0x5f, 0xd6, // ret
-    ];
+fn generated(_: u64) {
     extern "C" fn allocate() {
         std::mem::forget(black_box(vec![1_u8; 40]));
     }
-    Scenario::new("generated", || {
-        // SAFETY: mmap(2) of new memory, which is longer than the code; mprotect(2) of
-        // it. The bytes are a function of that type. x86-64 sees new code at once; on
-        // aarch64 a page that was never executed is in no cache of instructions, and
-        // `mprotect` cleans the other.
-        let code: Code = unsafe {
-            let (protection, kind) = (
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
-            );
-            let page = libc::mmap(std::ptr::null_mut(), 4_096, protection, kind, -1, 0);
-            assert_ne!(page, libc::MAP_FAILED);
-            page.cast::<[u8; CODE.len()]>().write(CODE);
-            let executable = libc::PROT_READ | libc::PROT_EXEC;
-            assert_eq!(libc::mprotect(page, 4_096, executable), 0);
-            std::mem::transmute::<*mut c_void, Code>(page)
-        };
-        // SAFETY: it calls the function, and returns.
-        move |_i: u64| unsafe { code(allocate) }
-    })
+    // SAFETY: the instructions are such a function.
+    unsafe { plimsoll_test_call(allocate) };
 }
 
 /// Allocates where the profiler is switched off.
@@ -373,28 +331,16 @@ fn drops_badly() -> Scenario {
     })
 }
 
-/// Says its last words without ending the line.
-fn last_words(i: u64) -> Result<(), &'static str> {
-    if i < 20 {
-        return Ok(());
-    }
-    print!("the last words");
-    Err("no more")
-}
-
-/// Beside more objects than an exact profile has memory for, a page each.
-fn beside_much(name: &'static str, iteration: fn()) -> Scenario {
-    Scenario::new(name, move || {
+/// Keeps 256 bytes in each iteration, beside more objects than an exact profile has memory for, a
+/// page each.
+fn leaks_beside_much() -> Scenario {
+    Scenario::new("leaks_beside_much", || {
         let held: Vec<Box<[u8; 64]>> = (0..60_000).map(|_| Box::new([0; 64])).collect();
         move |_i: u64| {
             black_box(&held);
-            iteration();
+            std::mem::forget(black_box(Box::new([0_u8; 256])));
         }
     })
-}
-
-fn keeps_256_bytes() {
-    std::mem::forget(black_box(Box::new([0_u8; 256])));
 }
 
 fn is_slow(_: u64) {
@@ -448,10 +394,8 @@ plimsoll::main!(
     Scenario::new("descriptor_leak", || descriptor_leak),
     Scenario::new("panics", || panics),
     Scenario::new("errs", || errs),
-    Scenario::new("errs_with_a_backtrace", || errs_with_a_backtrace),
     panics_in_setup(),
     in_100("aborts", || std::process::abort()),
-    in_100("segfaults", segfaults),
     in_100("killed", is_killed),
     in_100("forks", forks),
     in_100("exits", || std::process::exit(3)),
@@ -459,26 +403,23 @@ plimsoll::main!(
     grandchild(),
     floods(),
     blind(),
-    generated(),
+    Scenario::new("generated", || generated),
     outside(),
     in_100("cuts_dumps", cuts_dumps),
     Scenario::new("joins", || joins),
     Scenario::new("short_threads", || |_i: u64| leaks_in_a_thread()),
-    beside_much("short_threads_beside_much", leaks_in_a_thread),
     drops_badly(),
-    Scenario::new("last_words", || last_words),
     Scenario::new("left_out", || |_i: u64| {}).ignore("takes a day"),
-    beside_much("holds_much", || drop(black_box(Box::new([0_u8; 64])))),
-    beside_much("leaks_beside_much", keeps_256_bytes),
+    leaks_beside_much(),
     Scenario::new("is_slow", || is_slow),
     Scenario::new("allocates_much", || allocates_much),
     keeps_deep_down(),
-    by_the_clock(),
-    by_the_clock_beside_what_goes(),
+    by_the_clock("by_the_clock", false, || vec![1_u8; 48]),
+    by_the_clock("by_the_clock_beside_what_goes", true, || vec![1_u8; 48]),
+    by_the_clock("maps_by_the_clock", false, || maps::Map::memory(1 << 20)),
     ticks(),
     no_descriptor_left(),
     Scenario::new("maps_pages", || maps::maps_pages),
-    Scenario::new("maps_by_the_clock", maps::maps_by_the_clock),
     Scenario::new("maps_shared", || maps::maps_shared),
     Scenario::new("maps_memfd", || maps::maps_memfd),
     Scenario::new("maps_file", || maps::maps_file),

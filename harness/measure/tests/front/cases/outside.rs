@@ -2,30 +2,25 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_core::Resource::{Mappings, Outside};
+use plimsoll_core::Resource::Mappings;
 
 use super::*;
 use crate::program::HEALTHY;
-
-fn of(report: &Report, resource: plimsoll_core::Resource) -> Option<&Finding> {
-    let mut findings = report.findings.iter();
-    findings.find(|finding| finding.subject == Subject::Resource(resource))
-}
 
 /// Pages that are mapped, alone and in one reservation; glibc's own allocator; and instances of
 /// 64 KiB as a runtime of WebAssembly has them.
 pub(super) fn memory_outside_the_allocator_is_found_by_its_rate() {
     let project = Project::new("outside");
     let page = 4_090.0..=4_102.0;
-    let few = "MAX_ITERATIONS=4000";
+    let many = "MAX_ITERATIONS=40000";
     for (scenario, set, said, bytes) in [
-        ("maps_pages", "", "+4 KiB", &page),
+        ("maps_pages", many, "+4 KiB", &page),
         ("maps_pages", "MAX_ITERATIONS=400", "+4 KiB", &page),
         ("maps_shared", "", "+4 KiB", &page),
-        ("grows_reserved", few, "+4 KiB", &page),
-        ("keeps_instances", few, "+64 KiB", &(65_500.0..=65_600.0)),
+        ("grows_reserved", "", "+4 KiB", &page),
+        ("keeps_instances", "", "+64 KiB", &(65_500.0..=65_600.0)),
         // 112 bytes with what glibc needs for each.
-        ("glibc_leak", "", "+11", &(106.0..=118.0)),
+        ("glibc_leak", many, "+11", &(106.0..=118.0)),
     ] {
         let said = format!("{scenario}:\n{said}\noutside the allocator per iteration");
         let report = project.fails(scenario, set, &said);
@@ -57,19 +52,6 @@ pub(super) fn mapped_files_are_found_by_their_number() {
         assert!((finding.rate.objects - 1.0).abs() < 0.01, "{finding:?}");
         assert_eq!(report.findings.len(), 1, "{scenario}: {report:?}");
     }
-}
-
-pub(super) fn stacks_of_threads_that_stay_are_not_found_twice() {
-    let project = Project::new("stacks");
-    let report = project.fails("thread_leak", "", "threads per iteration");
-    assert!(of(&report, Outside).is_none(), "{report:?}");
-    let levels = report.rungs.iter().filter_map(|rung| rung.memory?.outside);
-    let levels: Vec<u64> = levels.collect();
-    assert_eq!(levels.len(), report.rungs.len());
-    assert!(
-        levels[levels.len() - 1] > levels[0] + (64 << 20),
-        "{levels:?}"
-    );
 }
 
 pub(super) fn a_threshold_outside_that_is_set_must_be_reached() {
@@ -105,12 +87,9 @@ pub(super) fn what_keeps_nothing_is_green() {
         let path = entry.unwrap().path().join("report.json");
         if let Ok(bytes) = fs::read(path) {
             let report = json::parse(&bytes).unwrap();
-            let level = |rung: &plimsoll_core::report::Rung| rung.memory?.outside;
-            let levels: Vec<u64> = report.rungs.iter().filter_map(level).collect();
-            let of = (report.verdict, report.end, report.rungs.len(), levels);
-            verdicts.insert(report.scenario, of);
+            verdicts.insert(report.scenario, (report.verdict, report.end));
         }
     }
     let (scenarios, red) = (verdicts.len(), run.status != Some(0));
-    assert!(!red && scenarios >= 20, "{}\n{verdicts:#?}", run.text);
+    assert!(!red && scenarios >= 13, "{}\n{verdicts:#?}", run.text);
 }

@@ -1,10 +1,10 @@
 //! Workloads that keep nothing, with threads, pools and large buffers that come and go.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::fs::File;
 use std::hint::black_box;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::{self, JoinHandle};
+use std::thread;
 
 use libc::{MAP_ANONYMOUS, MAP_PRIVATE, PROT_NONE, PROT_READ, PROT_WRITE};
 use plimsoll::Scenario;
@@ -21,22 +21,18 @@ fn size(i: u64, most: u64) -> usize {
 struct Pool {
     jobs: Vec<Sender<u64>>,
     done: Receiver<()>,
-    threads: Vec<JoinHandle<()>>,
 }
 
 impl Pool {
     fn new<W: FnMut(u64) + 'static>(threads: usize, worker: fn() -> W) -> Pool {
         let (answers, done) = channel();
-        let mut pool = Pool {
-            jobs: Vec::new(),
-            done,
-            threads: Vec::new(),
-        };
+        let jobs = Vec::new();
+        let mut pool = Pool { jobs, done };
         for _ in 0..threads {
             let (jobs, todo) = channel();
             let answers = answers.clone();
             pool.jobs.push(jobs);
-            pool.threads.push(thread::spawn(move || {
+            thread::spawn(move || {
                 let mut work = worker();
                 for job in todo {
                     work(job);
@@ -44,7 +40,7 @@ impl Pool {
                         return;
                     }
                 }
-            }));
+            });
         }
         pool
     }
@@ -60,22 +56,17 @@ impl Pool {
     }
 }
 
-impl Drop for Pool {
-    fn drop(&mut self) {
-        self.jobs.clear();
-        for thread in self.threads.drain(..) {
-            thread.join().expect("no thread panics");
-        }
+/// Does something in so many threads at once, which end.
+fn in_threads(threads: u64, work: impl Fn(u64) + Copy + Send + 'static) {
+    let threads = (0..threads).map(|n| thread::spawn(move || work(n)));
+    for thread in threads.collect::<Vec<_>>() {
+        thread.join().expect("no thread panics");
     }
 }
 
-fn spawn_all(threads: u64, i: u64, most: u64) {
-    let work = move |n: u64| drop(black_box(vec![1_u8; size(i * 64 + n, most)]));
-    let threads = (0..threads).map(|n| thread::spawn(move || work(n)));
-    let threads: Vec<JoinHandle<()>> = threads.collect();
-    for thread in threads {
-        thread.join().expect("no thread panics");
-    }
+fn allocate_in_threads(threads: u64, i: u64, most: u64) {
+    let allocate = move |n: u64| drop(black_box(vec![1_u8; size(i * 64 + n, most)]));
+    in_threads(threads, allocate);
 }
 
 /// Keeps the last so many of what it is given.
@@ -113,18 +104,8 @@ pub(super) fn all() -> Vec<Scenario> {
             let mut recent = Recent::new(200);
             move |i: u64| recent.push(vec![1_u8; size(i, 20_000)])
         }),
-        Scenario::new("big_buffers", || {
-            |i: u64| drop(black_box(vec![1_u8; size(i, 16 << 20)]))
-        }),
         Scenario::new("big_zeroed_buffers", || {
             |i: u64| drop(black_box(vec![0_u8; size(i, 64 << 20)]))
-        }),
-        Scenario::new("grows_and_drops", || {
-            |i: u64| {
-                let mut list: Vec<u64> = Vec::new();
-                list.extend(0..size(i, 200_000) as u64);
-                black_box(&list);
-            }
         }),
         Scenario::new("list_that_shrinks", || {
             let mut list: Vec<u64> = Vec::new();
@@ -133,26 +114,8 @@ pub(super) fn all() -> Vec<Scenario> {
                 list.shrink_to_fit();
             }
         }),
-        Scenario::new("spawns_and_joins", || |i: u64| spawn_all(4, i, 3_000)),
         Scenario::new("spawns_many", || {
-            |i: u64| spawn_all(size(i, 24) as u64, i, 300_000)
-        }),
-        Scenario::new("scoped_threads", || {
-            |i: u64| {
-                let mut parts = vec![0_u64; 8];
-                thread::scope(|scope| {
-                    for part in &mut parts {
-                        scope.spawn(move || *part = vec![i; size(i, 4_000)].iter().sum());
-                    }
-                });
-                black_box(parts);
-            }
-        }),
-        Scenario::new("pool_of_8", || {
-            let pool = Pool::new(8, || {
-                |job: u64| drop(black_box(vec![1_u8; size(job, 100_000)]))
-            });
-            move |i: u64| pool.all(i)
+            |i: u64| allocate_in_threads(size(i, 24) as u64, i, 300_000)
         }),
         Scenario::new("pool_with_caches", || {
             let pool = Pool::new(16, || {
@@ -160,10 +123,6 @@ pub(super) fn all() -> Vec<Scenario> {
                 move |job: u64| recent.push(vec![1_u8; size(job, 50_000)])
             });
             move |i: u64| pool.all(i)
-        }),
-        Scenario::new("pool_that_is_made_anew", || {
-            let work = || |job: u64| drop(black_box(vec![1_u8; size(job, 10_000)]));
-            move |i: u64| Pool::new(4, work).all(i)
         }),
         Scenario::new("pool_that_fills", || {
             let mut pools: Vec<Pool> = Vec::new();
@@ -204,9 +163,6 @@ pub(super) fn all() -> Vec<Scenario> {
                 done.recv().expect("it is there");
             }
         }),
-        Scenario::new("maps_and_unmaps", || {
-            |i: u64| drop(Map::memory(size(i, 256) * PAGE))
-        }),
         Scenario::new("maps_with_a_cache", || {
             let mut recent = Recent::new(32);
             move |i: u64| recent.push(Map::memory(size(i, 256) * PAGE))
@@ -225,29 +181,20 @@ pub(super) fn all() -> Vec<Scenario> {
             let mut recent = Recent::new(16);
             move |_i: u64| recent.push(Map::file(&program))
         }),
+        // The allocator has a heap of its own for most threads.
         Scenario::new("glibc_churn", || {
             let mut recent = Recent::new(500);
-            move |i: u64| recent.push(GlibcObject(glibc_object(size(i, 5_000))))
-        }),
-        Scenario::new("glibc_churn_in_threads", || {
-            |i: u64| {
-                let work = move |n: u64| drop(GlibcObject(glibc_object(size(i * 8 + n, 50_000))));
-                let threads = (0..4).map(|n| thread::spawn(move || work(n)));
-                for thread in threads.collect::<Vec<_>>() {
-                    thread.join().expect("no thread panics");
-                }
-            }
-        }),
-        Scenario::new("cache_by_key", || {
-            let mut cache: HashMap<usize, Vec<u8>> = HashMap::new();
             move |i: u64| {
-                cache.insert(size(i, 40), vec![1_u8; size(i + 7, 40_000)]);
+                recent.push(GlibcObject(glibc_object(size(i, 5_000))));
+                in_threads(4, move |n| {
+                    drop(GlibcObject(glibc_object(size(i * 8 + n, 50_000))));
+                });
             }
         }),
         Scenario::new("rare_large_work", || {
             |i: u64| {
                 if i.is_multiple_of(97) {
-                    spawn_all(6, i, 2 << 20);
+                    allocate_in_threads(6, i, 2 << 20);
                     drop(Map::memory(8 << 20));
                 }
                 drop(black_box(vec![1_u8; size(i, 2_000)]));

@@ -1,7 +1,7 @@
 //! Workloads that keep what they allocate, each held by something else.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap, LinkedList, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hint::black_box;
 use std::rc::{Rc, Weak};
 use std::sync::{Arc, Mutex, mpsc};
@@ -70,17 +70,6 @@ fn family(id: u64) {
         id,
     });
     parent.children.borrow_mut().push(child);
-}
-
-struct Alone {
-    own: RefCell<Option<Rc<Alone>>>,
-}
-
-fn alone(_: u64) {
-    let one = Rc::new(Alone {
-        own: RefCell::default(),
-    });
-    *one.own.borrow_mut() = Some(Rc::clone(&one));
 }
 
 fn forget(id: u64) {
@@ -256,18 +245,9 @@ pub(super) fn all() -> Vec<Scenario> {
             // The first words are as of an `Arc` that only a `Weak` keeps.
             move |i: u64| queue.push_back(Box::new([0, 1, i]))
         }),
-        Scenario::new("a_list", || {
-            let mut list = LinkedList::new();
-            move |i: u64| list.push_back(Session::new(i))
-        }),
-        Scenario::new("a_vec", || {
-            let mut all = Vec::new();
-            move |i: u64| all.push(i)
-        }),
         Scenario::new("a_static", || subscribe),
         Scenario::new("a_thread_local", || see),
         Scenario::new("a_cycle", || family),
-        Scenario::new("a_cycle_of_one", || alone),
         Scenario::new("forgotten", || forget),
         Scenario::new("a_weak", || {
             let mut all: Vec<Weak<Session>> = Vec::new();

@@ -4,7 +4,6 @@ use std::fs::File;
 use std::hint::black_box;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr;
-use std::time::{Duration, Instant};
 
 use libc::{MAP_ANONYMOUS, MAP_FAILED, MAP_PRIVATE, MAP_SHARED, PROT_NONE, PROT_READ, PROT_WRITE};
 
@@ -59,18 +58,6 @@ impl Drop for Map {
 
 // SAFETY: the mapping belongs to the process, and only its owner unmaps it.
 unsafe impl Send for Map {}
-
-/// Maps a megabyte every ten milliseconds.
-pub(super) fn maps_by_the_clock() -> impl FnMut(u64) {
-    let started = Instant::now();
-    let mut kept = Vec::with_capacity(10_000);
-    move |_i: u64| {
-        if (kept.len() as u128) < started.elapsed().as_millis() / 10 {
-            kept.push(Map::memory(1 << 20));
-        }
-        std::thread::sleep(Duration::from_micros(200));
-    }
-}
 
 /// A page in every iteration.
 pub(super) fn maps_pages(_: u64) {
