@@ -95,21 +95,14 @@ pub fn symbols() -> SymbolTable {
             line: u32::try_from(call % 900 + 1).ok(),
             arguments: None,
         };
+        let (item, layer) = (call % 64, call % 31);
         let name = match call % 6 {
             0 => "<alloc::raw_vec::RawVec<u8, alloc::alloc::Global>>::grow_one".to_owned(),
             1 => "<hashbrown::raw::RawTable<(u64, alloc::string::String)>>::reserve_rehash"
                 .to_owned(),
             2 => format!("server::module_{module}::handle::{{closure#{}}}", call % 3),
-            3 => {
-                let layer = call % 31;
-                format!(
-                    "<server::Layer{layer} as tower_service::Service<http::Request<Body>>>::call"
-                )
-            }
-            4 => format!(
-                "server::module_{module}::Cache<u64, [u8; {}]>::put",
-                call % 64
-            ),
+            3 => format!("<server::Layer{layer} as tower_service::Service<http::Request>>::call"),
+            4 => format!("server::module_{module}::Cache<u64, [u8; {item}]>::put"),
             _ => format!("tokio::runtime::task_{}::poll::h{call:016x}", call % 53),
         };
         let mut frames = vec![frame(name)];

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use libtest_mimic::Failed;
+use serde_json::Value;
 
 /// Makes this program the leak test.
 const PROGRAM: &str = "PLIMSOLL_TEST_PROGRAM";
@@ -14,17 +14,18 @@ pub(crate) fn is_leak_test() -> bool {
     first.starts_with("--plimsoll-") || std::env::var_os(PROGRAM).is_some()
 }
 
-/// This program as the leak test.
-pub(crate) fn leak_test(arguments: &[&str]) -> Result<Command, Failed> {
-    let mut command = Command::new(std::env::current_exe()?);
+/// Runs this program as the leak test, with variables. Returns what it says.
+pub(crate) fn leak_test(arguments: &[&str], variables: &[(&str, &str)]) -> String {
+    let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(arguments).env(PROGRAM, "1");
-    Ok(command)
+    let output = command.envs(variables.iter().copied()).output().unwrap();
+    String::from_utf8(output.stdout).unwrap()
 }
 
 /// What the leak test has written of a scenario.
-pub(crate) fn report(scenario: &str) -> Result<serde_json::Value, Failed> {
+pub(crate) fn report(scenario: &str) -> Value {
     let test = env!("CARGO_CRATE_NAME");
     let path = format!("plimsoll/plimsoll-scenarios/{test}/{scenario}/report.json");
-    let text = std::fs::read(Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name(path))?;
-    Ok(serde_json::from_slice(&text)?)
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name(path);
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
 }

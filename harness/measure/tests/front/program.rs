@@ -79,26 +79,6 @@ fn c_leak(_: u64) {
     black_box(unsafe { libc::malloc(24) });
 }
 
-/// On another thread than the one that runs the iterations.
-fn thread_side_leak() -> Scenario {
-    Scenario::new("thread_side_leak", || {
-        let (jobs, todo) = std::sync::mpsc::sync_channel::<u64>(1);
-        let (answers, done) = std::sync::mpsc::sync_channel::<()>(1);
-        std::thread::spawn(move || {
-            for _ in todo {
-                std::mem::forget(black_box(vec![1_u8; 100]));
-                if answers.send(()).is_err() {
-                    return;
-                }
-            }
-        });
-        move |i: u64| {
-            jobs.send(i).expect("the thread is there");
-            done.recv().expect("the thread answers");
-        }
-    })
-}
-
 fn thread_leak(_: u64) {
     std::thread::spawn(hangs);
 }
@@ -389,7 +369,6 @@ plimsoll::main!(
     Scenario::new("slow_leak", || slow_leak),
     pushed(),
     Scenario::new("c_leak", || c_leak),
-    thread_side_leak(),
     Scenario::new("thread_leak", || thread_leak),
     Scenario::new("descriptor_leak", || descriptor_leak),
     Scenario::new("panics", || panics),

@@ -71,8 +71,7 @@ pub(super) fn what_cannot_be_told_is_said() {
     let report = project.passes("bounded", "MALLOC_CONF=hpa:true", "");
     assert!(report.rungs.iter().all(|rung| rung.memory.is_some()));
     assert_eq!(report.threshold.outside, None);
-    let mut checks = report.checks.iter();
-    let check = checks.find(|check| check.name == "outside").unwrap();
+    let check = check(&report, "outside");
     assert_eq!(check.outcome, CheckOutcome::Unavailable);
     assert!(check.detail.contains("`hpa:true`"), "{check:?}");
 }

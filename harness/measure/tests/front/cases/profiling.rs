@@ -11,7 +11,7 @@ use plimsoll_core::ladder;
 use plimsoll_core::layout::rung_file;
 use plimsoll_core::report::{LadderEnd, Report};
 
-use super::{Project, ended, only_finding};
+use super::{Project, check, ended, only_finding};
 
 fn interval(report: &Report) -> u64 {
     report.measured.as_ref().unwrap().sample_interval
@@ -135,8 +135,7 @@ pub(super) fn threads_that_end_before_a_sample_are_told() {
     let set = "SAMPLE_INTERVAL=4096 MAX_ITERATIONS=16384";
     let mut reports = (0..5).map(|_| measured(set));
     let report = reports.find(|report| report.verdict == Broken).unwrap();
-    let mut checks = report.checks.iter();
-    let check = checks.find(|check| check.name == "coverage").unwrap();
+    let check = check(&report, "coverage");
     let told = "ends before its first sample is in no sampled profile; set `sample-interval = 1`";
     assert!(check.detail.contains(told), "{check:?}");
 }

@@ -76,20 +76,42 @@ fn forget(id: u64) {
     std::mem::forget(Box::new(Session::new(id)));
 }
 
-fn collects_in_a_thread() -> Scenario {
-    Scenario::new("the_stack_of_a_thread", || {
-        let (sender, sessions) = mpsc::sync_channel::<Session>(0);
-        let collect = move || {
-            let mut kept: Vec<Arc<Session>> = Vec::new();
-            for session in sessions {
-                kept.push(Arc::new(session));
-            }
-            drop(kept);
-        };
-        let thread = std::thread::Builder::new().name("collector".to_owned());
-        thread.spawn(collect).expect("there is room for a thread");
-        move |i: u64| sender.send(Session::new(i)).expect("the thread is there")
-    })
+fn queue_up(queue: &mut VecDeque<Box<[u64; 3]>>, id: u64) {
+    // The first words are as of an `Arc` that only a `Weak` keeps.
+    queue.push_back(Box::new([0, 1, id]));
+}
+
+fn grow_a_tree(tree: &mut BTreeMap<u64, Rc<u64>>, id: u64) {
+    tree.insert(id, Rc::new(id));
+}
+
+fn send(sender: &mpsc::Sender<Session>, id: u64) {
+    sender.send(Session::new(id)).expect("it has a receiver");
+}
+
+fn index(index: &mut BTreeMap<u64, Weak<Session>>, all: &mut Vec<Rc<Session>>, id: u64) {
+    all.push(Rc::new(Session::new(id)));
+    index.extend(all.last().map(|last| (id, Rc::downgrade(last))));
+}
+
+fn copy_in_c() {
+    // SAFETY: the text ends with a zero. What is returned is to be freed, and is not.
+    black_box(unsafe { libc::strdup(c"small".as_ptr()) });
+}
+
+/// Starts a thread that collects sessions, which the closure sends to it.
+fn collector() -> impl FnMut(u64) {
+    let (sender, sessions) = mpsc::sync_channel::<Session>(0);
+    let collect = move || {
+        let mut kept: Vec<Arc<Session>> = Vec::new();
+        for session in sessions {
+            kept.push(Arc::new(session));
+        }
+        drop(kept);
+    };
+    let thread = std::thread::Builder::new().name("collector".to_owned());
+    thread.spawn(collect).expect("there is room for a thread");
+    move |i: u64| sender.send(Session::new(i)).expect("the thread is there")
 }
 
 /// C's way: each points to the one before, and a static to the last.
@@ -110,25 +132,23 @@ fn listed(_: u64) {
 
 /// Memory that the program maps itself has the only pointers: few of many pages that are reserved,
 /// beside memory of the allocator that is mapped in the same way.
-fn mapped(name: &'static str, sharing: i32) -> Scenario {
-    Scenario::new(name, move || {
-        const BYTES: usize = 1 << 30;
-        const WORDS: usize = 1 << 17;
-        let beside: Vec<Vec<u8>> = (0..4).map(|_| vec![1; 8 << 20]).collect();
-        let kind = sharing | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        let access = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: mmap(2) without a wished address places the mapping where nothing else is.
-        let place = unsafe { libc::mmap(std::ptr::null_mut(), BYTES, access, kind, -1, 0) };
-        assert_ne!(place, libc::MAP_FAILED);
-        let place = place.cast::<*mut [u64; 5]>().addr();
-        move |i: u64| {
-            black_box(&beside);
-            let index = usize::try_from(i).expect("a number") % WORDS;
-            let place = (place + index * 8) as *mut *mut [u64; 5];
-            // SAFETY: it is one of the words of the mapping.
-            unsafe { place.write(Box::into_raw(Box::new([i; 5]))) };
-        }
-    })
+fn mapped(sharing: i32) -> impl FnMut(u64) {
+    const BYTES: usize = 1 << 30;
+    const WORDS: usize = 1 << 17;
+    let beside: Vec<Vec<u8>> = (0..4).map(|_| vec![1; 8 << 20]).collect();
+    let kind = sharing | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: mmap(2) without a wished address places the mapping where nothing else is.
+    let place = unsafe { libc::mmap(std::ptr::null_mut(), BYTES, access, kind, -1, 0) };
+    assert_ne!(place, libc::MAP_FAILED);
+    let place = place.cast::<*mut [u64; 5]>().addr();
+    move |i: u64| {
+        black_box(&beside);
+        let index = usize::try_from(i).expect("a number") % WORDS;
+        let place = (place + index * 8) as *mut *mut [u64; 5];
+        // SAFETY: it is one of the words of the mapping.
+        unsafe { place.write(Box::into_raw(Box::new([i; 5]))) };
+    }
 }
 
 /// Returns whether this is the run that looks for holders.
@@ -229,50 +249,42 @@ pub(super) fn hostile() -> Vec<Scenario> {
     ]
 }
 
-/// All of them, by what holds the objects.
+/// Each kind of holder, which are told apart by the stacks of what they hold. The text has five
+/// causes of a scenario.
 pub(super) fn all() -> Vec<Scenario> {
+    let mapped = |name, sharing| Scenario::new(name, move || mapped(sharing));
     vec![
-        Scenario::new("a_map", || {
-            let mut app = App::default();
-            move |i: u64| app.open(i)
+        Scenario::new("in_the_state", || {
+            let (mut app, mut tree, mut queue) = (App::default(), BTreeMap::new(), VecDeque::new());
+            let (mut indexed, mut all) = (BTreeMap::new(), Vec::new());
+            let (sender, receiver) = mpsc::channel();
+            move |i: u64| {
+                app.open(i);
+                grow_a_tree(&mut tree, i);
+                queue_up(&mut queue, i);
+                send(&sender, i);
+                index(&mut indexed, &mut all, i);
+                black_box(&receiver);
+            }
         }),
-        Scenario::new("a_tree", || {
-            let mut tree = BTreeMap::new();
-            move |i: u64| drop(tree.insert(i, Rc::new(i)))
+        Scenario::new("elsewhere", || {
+            let mut collect = collector();
+            move |i: u64| {
+                subscribe(i);
+                see(i);
+                collect(i);
+                listed(i);
+            }
         }),
-        Scenario::new("a_queue", || {
-            let mut queue = VecDeque::new();
-            // The first words are as of an `Arc` that only a `Weak` keeps.
-            move |i: u64| queue.push_back(Box::new([0, 1, i]))
-        }),
-        Scenario::new("a_static", || subscribe),
-        Scenario::new("a_thread_local", || see),
-        Scenario::new("a_cycle", || family),
-        Scenario::new("forgotten", || forget),
         Scenario::new("a_weak", || {
             let mut all: Vec<Weak<Session>> = Vec::new();
             move |i: u64| all.push(Rc::downgrade(&Rc::new(Session::new(i))))
         }),
-        Scenario::new("a_channel", || {
-            let (sender, receiver) = mpsc::channel();
-            move |i: u64| {
-                sender.send(Session::new(i)).expect("it has a receiver");
-                let _ = &receiver;
-            }
-        }),
-        collects_in_a_thread(),
-        Scenario::new("a_list_of_c", || listed),
-        Scenario::new("a_text_of_c", || {
-            |_: u64| {
-                // SAFETY: the text ends with a zero. What is returned is to be freed, and is not.
-                std::hint::black_box(unsafe { libc::strdup(c"small".as_ptr()) });
-            }
-        }),
-        Scenario::new("an_index_of_weaks", || {
-            let (mut index, mut all) = (BTreeMap::new(), Vec::new());
-            move |i: u64| {
-                all.push(Rc::new(Session::new(i)));
-                index.extend(all.last().map(|last| (i, Rc::downgrade(last))));
+        Scenario::new("nowhere", || {
+            |i: u64| {
+                family(i);
+                forget(i);
+                copy_in_c();
             }
         }),
         mapped("memory_of_its_own", libc::MAP_PRIVATE),
