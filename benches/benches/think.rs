@@ -1,14 +1,13 @@
-//! How long plimsoll thinks about dumps, addresses, levels and memory that are made here.
+//! How long plimsoll thinks about dumps, addresses and levels that are made here.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::hint::black_box;
 
-use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use plimsoll_benches::{POLICY, SIZES, baseline, dump_text, observed, stacks, symbols};
 use plimsoll_core::dump::HeapDump;
 use plimsoll_core::fold::{Folder, Normalization};
-use plimsoll_core::holders::{Graph, Object, Root, Scan, Traits};
 use plimsoll_core::judge::{Verdict, judge};
 use plimsoll_core::{Avma, SymbolTable};
 use plimsoll_profile::read::{Limits, read};
@@ -130,68 +129,5 @@ fn symbolise(criterion: &mut Criterion) {
     assert!(finds_itself, "{:?}", table.frames);
 }
 
-/// Bytes of each object.
-const BYTES: usize = 256;
-
-fn address(number: u64) -> u64 {
-    // In an exact profile, each object has pages of its own.
-    0x7f00_0000_0000 + number * 0x4000
-}
-
-/// Objects, and what they contain: mostly numbers, and in two of 32 words the addresses of others:
-/// one that was allocated next, as the name of a session, and one that may be anywhere, as in a map.
-fn objects(count: u64) -> (Vec<Object>, Vec<u8>) {
-    let objects = (0..count).map(|number| Object {
-        address: address(number),
-        bytes: BYTES as u64,
-        group: u32::try_from(number % 7).unwrap_or(0),
-        is_early: false,
-    });
-    let words = (0..count * BYTES as u64 / 8).map(|word| {
-        let mixed = word.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        match word % 32 {
-            0 => address((word / 32 + 1) % count) + 16,
-            9 => address(mixed % count) + 16,
-            _ => mixed >> (word % 48),
-        }
-    });
-    let memory = words.flat_map(u64::to_ne_bytes);
-    (objects.collect(), memory.collect())
-}
-
-/// Who holds what: reading words, beside copying them, and following references upward.
-fn holders(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("holders");
-    group.sample_size(10);
-    let (objects, memory) = objects(100_000);
-    let empty = || Scan::new(objects.clone());
-    let scanned = |mut scan: Scan| {
-        for (number, object) in memory.chunks(BYTES).enumerate() {
-            scan.object(number, 0, black_box(object));
-        }
-        scan.word(Root::State, address(0));
-        scan
-    };
-    group.throughput(Throughput::Bytes(memory.len() as u64));
-    group.bench_function("memcpy", |bencher| {
-        let mut copy = vec![0; memory.len()];
-        bencher.iter(|| copy.copy_from_slice(black_box(&memory)));
-    });
-    group.bench_function("scan", |bencher| {
-        bencher.iter_batched(empty, scanned, BatchSize::LargeInput);
-    });
-    group.bench_function("graph", |bencher| {
-        bencher.iter_batched(|| scanned(empty()), Scan::finish, BatchSize::LargeInput);
-    });
-    let graph: Graph = scanned(empty()).finish().expect("few references");
-    let accused = graph.objects().iter().enumerate();
-    let accused = accused.filter(|(_, object)| object.group == 3);
-    let accused: Vec<usize> = accused.map(|(number, _)| number).collect();
-    group.bench_function("chain", |bencher| {
-        bencher.iter(|| graph.held(black_box(&accused), &|_| Traits::default()));
-    });
-    group.finish();
-}
-
-criterion_group!(benches, parse, fold, verdict, show, symbolise, holders);
+criterion_group!(benches, parse, fold, verdict, show, symbolise);
 criterion_main!(benches);

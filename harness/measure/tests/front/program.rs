@@ -399,7 +399,6 @@ plimsoll::main!(
     ticks(),
     no_descriptor_left(),
     Scenario::new("maps_pages", || maps::maps_pages),
-    Scenario::new("maps_shared", || maps::maps_shared),
     Scenario::new("maps_memfd", || maps::maps_memfd),
     Scenario::new("maps_file", || maps::maps_file),
     Scenario::new("glibc_leak", || maps::glibc_leak),

@@ -16,7 +16,6 @@ pub(super) fn memory_outside_the_allocator_is_found_by_its_rate() {
     for (scenario, set, said, bytes) in [
         ("maps_pages", many, "+4 KiB", &page),
         ("maps_pages", "MAX_ITERATIONS=400", "+4 KiB", &page),
-        ("maps_shared", "", "+4 KiB", &page),
         ("grows_reserved", "", "+4 KiB", &page),
         ("keeps_instances", "", "+64 KiB", &(65_500.0..=65_600.0)),
         // 112 bytes with what glibc needs for each.

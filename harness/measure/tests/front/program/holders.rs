@@ -189,25 +189,6 @@ fn cannot_be_stopped() {
     });
 }
 
-/// Forks a process that kills this one as soon as it is stopped.
-fn dies_when_stopped() {
-    // SAFETY: the child calls only functions that a forked process may call.
-    if unsafe { libc::fork() } != 0 {
-        return;
-    }
-    // SAFETY: it takes nothing.
-    let parent = unsafe { libc::getppid() };
-    let stat = format!("/proc/{parent}/stat");
-    while std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") T ")) {
-        std::thread::sleep(std::time::Duration::from_millis(1));
-    }
-    // SAFETY: these take numbers.
-    unsafe {
-        libc::kill(parent, libc::SIGKILL);
-        libc::_exit(0);
-    }
-}
-
 /// Workloads for which it is hard to find holders.
 pub(super) fn hostile() -> Vec<Scenario> {
     vec![
@@ -221,7 +202,6 @@ pub(super) fn hostile() -> Vec<Scenario> {
         .timeout(std::time::Duration::from_secs(6)),
         then("has_threads", || (0..200).for_each(|_| sleeps_for_ever())),
         then("does_not_stop", cannot_be_stopped),
-        then("dies_when_stopped", dies_when_stopped),
         Scenario::new("keeps_nothing_the_second_time", || {
             let forgets = !is_second_run();
             move |i: u64| {

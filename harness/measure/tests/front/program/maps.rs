@@ -64,12 +64,6 @@ pub(super) fn maps_pages(_: u64) {
     std::mem::forget(Map::memory(PAGE));
 }
 
-/// The same, of memory that could be shared with a child.
-pub(super) fn maps_shared(_: u64) {
-    let access = PROT_READ | PROT_WRITE;
-    std::mem::forget(Map::new(PAGE, access, MAP_SHARED | MAP_ANONYMOUS, -1));
-}
-
 unsafe extern "C" {
     /// glibc's own `malloc`, whatever `malloc` is.
     fn __libc_malloc(size: usize) -> *mut libc::c_void;
