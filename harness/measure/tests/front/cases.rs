@@ -403,7 +403,6 @@ fn a_subject_that_dies_fails_its_own_test() {
     assert_eq!(set("bounded"), []);
 }
 
-/// Waits until something is there, which takes a moment on an idle machine.
 fn wait<T>(find: impl Fn() -> Option<T>) -> Option<T> {
     let end = Instant::now() + Duration::from_secs(60);
     loop {
@@ -493,8 +492,7 @@ fn failed(report: &Report) -> Vec<&str> {
 
 fn generated_code_ends_stacks_and_the_report_says_so() {
     let project = Project::new("generated");
-    let said = "generated: keeps growing by";
-    let report = project.fails("generated", "UNWINDER=compare", said);
+    let report = project.fails("generated", "UNWINDER=compare", "keeps growing by");
     let walks = report.notes.iter().find_map(|note| {
         let walks = note.strip_prefix("the stacks of ")?;
         let walks = walks.strip_suffix(" allocations end at code without unwind information");
@@ -620,29 +618,24 @@ fn a_baseline_that_cannot_be_read_fails() {
     fs::create_dir(&file).unwrap();
     let said = "baselines/bounded.toml: expected a file, found a folder";
     project.fails("bounded", "", said);
-    fs::remove_dir(&file).unwrap();
-    pipe(&file);
-    let report = project.fails("bounded", "", "bounded.toml: expected a file, found a pipe");
-    assert_eq!(report.verdict, Broken);
-}
-
-/// What nobody writes to: whoever opens it waits.
-fn pipe(path: &Path) {
-    assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
 }
 
 fn settings_are_read_and_refused() {
     let project = Project::new("settings");
     let file = project.root.join("plimsoll.toml");
-    pipe(&file);
+    // Nobody writes to it: whoever opens it waits.
+    assert!(
+        Command::new("mkfifo")
+            .arg(&file)
+            .status()
+            .unwrap()
+            .success()
+    );
     let said = "error: plimsoll.toml: expected a file, found a pipe";
     project.exact("bounded", "").fails(said);
     fs::remove_file(&file).unwrap();
     fs::write(&file, "threshold = 100\n").unwrap();
     assert_eq!(project.passes("bounded", "", "").threshold.iterations, 100);
-    fs::write(&file, "treshold = 100\n").unwrap();
-    let said = "error: plimsoll.toml:1: `treshold`\nhint: `threshold`?";
-    project.exact("bounded", "").fails(said);
     fs::remove_file(&file).unwrap();
     // It is not the budget that was too short. The scenario sleeps, so it is hardly slower on a busy
     // machine, and its ladder ends before the timeout, except where the machine itself pauses.

@@ -406,12 +406,13 @@ plimsoll::main!(
     Scenario::new("keeps_instances", || maps::keeps_instances),
 );
 
-/// Runs the leak test.
+/// Runs the leak test: of the scenarios above, of workloads that keep nothing, of those whose objects
+/// are held by something, or of those for which it is hard to find holders.
 pub(crate) fn run() -> std::process::ExitCode {
     match std::env::var(crate::PROGRAM).as_deref() {
-        Ok(HEALTHY) => run_all(healthy::all),
-        Ok(HOLDERS) => run_all(holders::all),
-        Ok(HOSTILE) => run_all(holders::hostile),
+        Ok("healthy") => run_all(healthy::all),
+        Ok("holders") => run_all(holders::all),
+        Ok("hostile") => run_all(holders::hostile),
         _ => main(),
     }
 }
@@ -425,12 +426,3 @@ fn run_all(all: fn() -> Vec<Scenario>) -> std::process::ExitCode {
     };
     plimsoll::__private::main(&target, all)
 }
-
-/// Makes the leak test that of workloads that keep nothing.
-pub(crate) const HEALTHY: &str = "healthy";
-
-/// Makes the leak test that of workloads whose objects are held by something.
-pub(crate) const HOLDERS: &str = "holders";
-
-/// Makes the leak test that of workloads for which it is hard to find holders.
-pub(crate) const HOSTILE: &str = "hostile";

@@ -7,7 +7,6 @@ use plimsoll_core::report::Report;
 
 use super::Project;
 use crate::PROGRAM;
-use crate::program::{HOLDERS, HOSTILE};
 
 /// Writes a chain down: the types from the objects upward, and the end.
 fn written(holders: &Holders) -> String {
@@ -71,7 +70,7 @@ pub(super) fn what_holds_each_kind_of_growth_is_named() {
     let project = Project::new("holders");
     let set = "MAX_ITERATIONS=1024 THRESHOLD=25";
     let mut command = project.leaks(&[], set);
-    let output = command.env(PROGRAM, HOLDERS).output().unwrap();
+    let output = command.env(PROGRAM, "holders").output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     for group in HELD.split("\n\n") {
         let (scenario, rows) = group.split_once('\n').unwrap();
@@ -97,7 +96,7 @@ pub(super) fn where_holders_cannot_be_found_the_verdict_stands() {
     let project = Project::new("holders_hostile");
     let set = "MAX_ITERATIONS=1024 THRESHOLD=25";
     let mut command = project.leaks(&[], set);
-    command.env(PROGRAM, HOSTILE).output().unwrap();
+    command.env(PROGRAM, "hostile").output().unwrap();
     let lost = Some("Box<Session> Lost");
     for (scenario, note, chain) in [
         ("panics_the_second_time", "not again", None),

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use plimsoll_core::Resource::Mappings;
 
 use super::*;
-use crate::program::HEALTHY;
 
 /// Pages that are mapped, alone and in one reservation; glibc's own allocator; and instances of
 /// 64 KiB as a runtime of WebAssembly has them.
@@ -79,7 +78,7 @@ pub(super) fn what_cannot_be_told_is_said() {
 pub(super) fn what_keeps_nothing_is_green() {
     let project = Project::new("healthy");
     let mut command = project.leaks(&[], "MAX_ITERATIONS=2048 BUDGET=6s");
-    let run = Run::of(command.env(crate::PROGRAM, HEALTHY));
+    let run = Run::of(command.env(PROGRAM, "healthy"));
     let mut verdicts = BTreeMap::new();
     for entry in fs::read_dir(project.file("", "")).unwrap() {
         let path = entry.unwrap().path().join("report.json");
