@@ -4,7 +4,6 @@ mod healthy;
 mod holders;
 mod maps;
 
-use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::hint::black_box;
@@ -276,16 +275,6 @@ fn outside() -> Scenario {
     })
 }
 
-thread_local! {
-    static LOCAL: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Threads that come and go, each with something of its own.
-fn joins(_: u64) -> Result<(), &'static str> {
-    let thread = std::thread::spawn(|| LOCAL.with(|local| local.borrow_mut().push(1)));
-    thread.join().map_err(|_| "the thread panicked")
-}
-
 /// Starts a thread that leaks three objects of 64 bytes and ends, mostly before its first
 /// sample.
 fn leaks_in_a_thread() {
@@ -385,7 +374,6 @@ plimsoll::main!(
     Scenario::new("generated", || generated),
     outside(),
     in_100("cuts_dumps", cuts_dumps),
-    Scenario::new("joins", || joins),
     Scenario::new("short_threads", || |_i: u64| leaks_in_a_thread()),
     drops_badly(),
     Scenario::new("left_out", || |_i: u64| {}).ignore("takes a day"),

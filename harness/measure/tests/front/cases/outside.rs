@@ -52,17 +52,6 @@ pub(super) fn mapped_files_are_found_by_their_number() {
     }
 }
 
-pub(super) fn a_threshold_outside_that_is_set_must_be_reached() {
-    let project = Project::new("outside-threshold");
-    let set = |bytes: &str| format!("OUTSIDE={bytes} MAX_ITERATIONS=20000");
-    let report = project.fails("bounded", &set("16B"), "");
-    assert_eq!(report.verdict, Inconclusive, "{report:?}");
-    let report = project.passes("bounded", &set("1KiB"), "");
-    assert_eq!(report.threshold.outside, Some(1_024));
-    // Twice as much grows, which is too little to be looked for.
-    project.passes("glibc_leak", &set("1KiB"), "");
-}
-
 /// jemalloc's allocator of huge pages maps memory that no statistic has.
 pub(super) fn what_cannot_be_told_is_said() {
     let project = Project::new("outside-unknown");
