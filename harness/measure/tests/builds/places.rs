@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 use plimsoll_core::blame::Origin;
 use plimsoll_core::judge::Verdict;
-use plimsoll_core::report::{Finding, Report, json};
+use plimsoll_core::report::{Report, json};
 
 use super::{Ground, RELEASE, executable, ran};
 
@@ -114,7 +114,6 @@ fn links(flags: &str) -> bool {
 
 /// Builds the program and runs it with the variables that cargo would pass on. Returns what is not
 /// as expected.
-#[expect(clippy::print_stdout, reason = "each build takes a minute or more")]
 fn measured(
     ground: &Ground,
     build: &str,
@@ -139,7 +138,6 @@ fn measured(
     let mut wrong = Vec::new();
     for scenario in SCENARIOS {
         let report = report(&program, scenario);
-        println!("{build}, {scenario}: {}", described(&report));
         let problems = problems(&report, scenario, known).into_iter();
         wrong.extend(problems.map(|problem| format!("{build}, {scenario}: {problem}")));
     }
@@ -156,19 +154,6 @@ fn report(program: &Path, scenario: &str) -> Report {
     json::parse(&fs::read(found).unwrap()).unwrap()
 }
 
-fn growing(report: &Report) -> impl Iterator<Item = &Finding> {
-    let findings = report.findings.iter();
-    findings.filter(|one| one.verdict == Verdict::Regressed)
-}
-
-fn described(report: &Report) -> String {
-    let place = |finding: &Finding| {
-        let place = finding.blamed().map(|place| place.plain());
-        format!("{} ({:?})", place.unwrap_or_default(), finding.lacks)
-    };
-    growing(report).map(place).collect::<Vec<_>>().join("; ")
-}
-
 /// Returns what is wrong with a report.
 fn problems(report: &Report, scenario: &str, known: &str) -> Vec<String> {
     let mut problems = Vec::new();
@@ -181,7 +166,8 @@ fn problems(report: &Report, scenario: &str, known: &str) -> Vec<String> {
     let is_whole =
         walked.truncated_stacks == 0 && !notes.iter().any(|note| note.contains("stacks"));
     check(is_whole, format!("{walked:?} {notes:?}"));
-    for finding in growing(report) {
+    let findings = report.findings.iter();
+    for finding in findings.filter(|one| one.verdict == Verdict::Regressed) {
         let text = format!("{:#?}", finding.blame);
         let Some(blame) = &finding.blame else {
             check(false, "no place".to_owned());
