@@ -37,7 +37,7 @@ pub use dashmap_sessions::dashmap_sessions;
 pub use hashbrown_occupancy::hashbrown_occupancy;
 pub use http_keep_alive::http_keep_alive;
 pub use http_new_connections::http_new_connections;
-pub use http_service::{Loses, http_service, http_service_that_loses, load, serve};
+pub use http_service::{Loses, http_service, http_service_that_loses_sessions, load, serve};
 pub use json_round_trip::json_round_trip;
 pub use lasso_paths::lasso_paths;
 pub use lru_churn::lru_churn;

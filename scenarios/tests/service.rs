@@ -8,13 +8,9 @@ use std::process::ExitCode;
 use libtest_mimic::{Arguments, Trial};
 
 mod scenarios {
-    use plimsoll_scenarios::{Loses, http_service, http_service_that_loses};
+    use plimsoll_scenarios::{http_service, http_service_that_loses_sessions};
 
-    plimsoll::main!(
-        http_service(),
-        http_service_that_loses(Loses::AuditRecords),
-        http_service_that_loses(Loses::Sessions),
-    );
+    plimsoll::main!(http_service(), http_service_that_loses_sessions());
 }
 
 fn main() -> ExitCode {
@@ -29,7 +25,6 @@ fn main() -> ExitCode {
     };
     let trials = vec![
         trial("http_service", None),
-        trial("loses_audit_records", Some("keep_audit_record")),
         trial("loses_sessions", Some("open_session")),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
