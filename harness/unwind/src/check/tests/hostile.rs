@@ -430,14 +430,6 @@ EXPORT long busy(call_back f, void *x, long a, long b, long c, long d) {
     use(x);
     return a + b + c + d + e * g + h * i;
 }
-/* What the compiler knows not to return. */
-EXPORT void one(call_back f, void *x) { dynamic(f, x); use(x); }
-struct further { call_back f; void *x; };
-static void go_on(void *p) { struct further *n = p; aligned_dynamic(n->f, n->x); use(p); }
-EXPORT void nested(call_back f, void *x) {
-    struct further n = { f, x };
-    large(go_on, &n); use(&n);
-}
 "#;
 
 /// The names of the functions.
@@ -649,7 +641,7 @@ fn a_walk_allocates_nothing_and_leaves_errno_alone() {
     let errno = || unsafe { &mut *libc::__errno_location() };
     however_modules_are_found(|| {
         let mut frames = [ptr::null_mut(); MOST_FRAMES];
-        library.call("nested", &mut || {
+        library.call("aligned_dynamic", &mut || {
             let before = allocated();
             drop(black_box(Vec::<u64>::with_capacity(100)));
             assert!(allocated() > before, "this is not jemalloc");
