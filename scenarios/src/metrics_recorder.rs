@@ -22,6 +22,8 @@ const ROUTES: [&str; 4] = ["/", "/login", "/orders", "/search"];
 pub fn metrics_recorder() -> Scenario {
     Scenario::new("metrics_recorder", || {
         let exporter = PrometheusBuilder::new()
+            .set_buckets(&[0.05, 0.1, 0.2])
+            .expect("there are buckets")
             .install_recorder()
             .expect("this process has no other recorder");
         move |i: u64| -> anyhow::Result<()> {
