@@ -115,24 +115,10 @@ pub(crate) use benches::main as program;
 
 tests!(
     a_list_calls_no_benchmark,
-    an_iteration_drops_the_output_and_a_second_ladder_is_none,
     each_iteration_calls_the_routine_once,
-    a_thread_of_the_benchmark_may_iterate,
-    failures_are_told,
-    a_thread_of_the_routine_may_panic,
-    a_routine_may_exit,
+    what_a_benchmark_does_is_told,
     without_a_front
 );
-
-/// Checks what is told of a scenario after `group`: lines with `|` between. `CLIMBED` are those of
-/// a benchmark that prints nothing.
-#[track_caller]
-fn check(scenario: &str, expected: &str) {
-    let climbed = "ready|iteration 0: Ok(())|iteration 1: Ok(())|iteration 2: Ok(())";
-    let told = front::run("session", &format!("measure {scenario}"));
-    let expected = format!("group|{expected}|").replace("CLIMBED", climbed);
-    assert_eq!(told.replace('\n', "|"), expected, "{scenario}");
-}
 
 fn a_list_calls_no_benchmark() {
     let names = "order::iter | order/iter
@@ -159,14 +145,6 @@ fn a_list_calls_no_benchmark() {
     assert_eq!(front::run("session", "list"), expected);
 }
 
-fn an_iteration_drops_the_output_and_a_second_ladder_is_none() {
-    check(
-        "order::iter",
-        "ready|drop output|iteration 0: Ok(())|drop output|iteration 1: Ok(())|\
-         drop output|iteration 2: Ok(())|after|drop kept|end",
-    );
-}
-
 fn each_iteration_calls_the_routine_once() {
     for (scenario, before) in [
         ("order::batched", "setup|routine|drop input"),
@@ -181,35 +159,42 @@ fn each_iteration_calls_the_routine_once() {
     }
 }
 
-fn a_thread_of_the_benchmark_may_iterate() {
-    check("on_a_thread-9b48cf2e", "CLIMBED|end");
-}
-
-fn failures_are_told() {
+/// Lines after `group`, with `|` between. `CLIMBED` are those of a benchmark that prints nothing.
+fn what_a_benchmark_does_is_told() {
+    let climbed = "ready|iteration 0: Ok(())|iteration 1: Ok(())|iteration 2: Ok(())";
     let idle = "failed: the benchmark's function does not call Bencher::iter or one of its kin";
-    check("panics", "ready|panicked: a bug");
-    check("panics_before-a9b570d3", "panicked: a missing file");
-    check("panics_after", "CLIMBED|panicked: a missing output");
-    check("idle", idle);
-    check("none", "failed: there is no benchmark of this name");
-}
-
-/// A panic fails the benchmark if the thread that called `iter` hears of it.
-fn a_thread_of_the_routine_may_panic() {
     let unwrapped = "called `Result::unwrap()` on an `Err` value: Any { .. }";
-    check(
-        "panics_on_a_thread",
-        &format!("ready|panicked: {unwrapped}"),
-    );
-    let scoped = "ready|panicked: a scoped thread panicked";
-    check("panics_on_a_scoped_thread", scoped);
-    check("panics_unseen", "CLIMBED|end");
-    check("panics_where_it_iterates", "ready|panicked: a bug");
-}
-
-/// The front cannot take it for the end: it has not said `end`.
-fn a_routine_may_exit() {
-    check("exits", "ready|exit status: 0");
+    for (scenario, expected) in [
+        // The output is dropped in each iteration, and a second ladder is none.
+        (
+            "order::iter",
+            "ready|drop output|iteration 0: Ok(())|drop output|iteration 1: Ok(())|\
+             drop output|iteration 2: Ok(())|after|drop kept|end",
+        ),
+        ("panics", "ready|panicked: a bug"),
+        ("panics_before-a9b570d3", "panicked: a missing file"),
+        ("panics_after", "CLIMBED|panicked: a missing output"),
+        ("idle", idle),
+        ("none", "failed: there is no benchmark of this name"),
+        ("on_a_thread-9b48cf2e", "CLIMBED|end"),
+        // A panic fails the benchmark if the thread that called `iter` hears of it.
+        (
+            "panics_on_a_thread",
+            &format!("ready|panicked: {unwrapped}"),
+        ),
+        (
+            "panics_on_a_scoped_thread",
+            "ready|panicked: a scoped thread panicked",
+        ),
+        ("panics_unseen", "CLIMBED|end"),
+        ("panics_where_it_iterates", "ready|panicked: a bug"),
+        // The front cannot take it for the end: it has not said `end`.
+        ("exits", "ready|exit status: 0"),
+    ] {
+        let told = front::run("session", &format!("measure {scenario}"));
+        let expected = format!("group|{expected}|").replace("CLIMBED", climbed);
+        assert_eq!(told.replace('\n', "|"), expected, "{scenario}");
+    }
 }
 
 /// As `cargo test` runs the program, or somebody does by hand.
