@@ -686,4 +686,4 @@ fn compare(one: Rate, two: Rate) -> Ordering {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

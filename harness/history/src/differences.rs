@@ -114,3 +114,34 @@ pub(crate) fn report(before: &Report, after: &Report) -> Report {
     report.growth.sort_by(|one, two| one.stack.cmp(&two.stack));
     report
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decide::tests::climb;
+
+    #[test]
+    fn kinds_of_differences() {
+        let (little, half) = ("0.003 0.0004 main;store;put", "8 0.1 main;store;put");
+        let put = "80 1 main;store;put";
+        for (before, after, expected) in [
+            ("", put, "new put"),
+            (half, put, "grew put"),
+            (put, half, "shrank put"),
+            (put, "", "gone put"),
+            (put, put, ""),
+            (little, little, ""),
+            // Another name of the same function.
+            (put, "80 1 main;table;put_new", ""),
+            (put, "4000 50 main;log;push", "new push, gone put"),
+        ] {
+            let found = between(&climb(65_536, before), &climb(65_536, after));
+            let found = found.iter().map(|one| {
+                let leaf = one.stack.frames().last().map_or("", String::as_str);
+                format!("{} {leaf}", one.kind)
+            });
+            let found = found.collect::<Vec<_>>().join(", ");
+            assert_eq!(found, expected, "from {before:?} to {after:?}");
+        }
+    }
+}

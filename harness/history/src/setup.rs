@@ -415,3 +415,27 @@ fn surroundings(variables: impl Iterator<Item = (OsString, OsString)>) -> String
     set.sort();
     set.join("\0")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_changes_a_measurement() {
+        for (name, counts) in [
+            ("PLIMSOLL_MAX_ITERATIONS", true),
+            ("PLIMSOLL_MALLOC_CONF", true),
+            ("CARGO_PROFILE_DEV_OPT_LEVEL", true),
+            ("CARGO_BUILD_TARGET", true),
+            ("CARGO_ENCODED_RUSTFLAGS", true),
+            ("PLIMSOLL_VERBOSE", false),
+            ("CARGO_BUILD_JOBS", false),
+            ("CARGO_HOME", false),
+            ("PATH", false),
+        ] {
+            let key = surroundings([(name.into(), "a".into())].into_iter());
+            let expected = format!("{name}=a");
+            assert_eq!(key, if counts { &expected } else { "" }, "{name}");
+        }
+    }
+}

@@ -12,19 +12,10 @@ fn check(repository: &Repository, options: &str) -> Ran {
 
 /// A branch of one commit on a main branch of one.
 pub(crate) fn branch(main: &str, own: &str) -> Repository {
-    let repository = Repository::history(&[main]);
+    let repository = Repository::history(main);
     repository.git("checkout --quiet -b feature");
     repository.commit(own, "own");
     repository
-}
-
-/// The same, which leaves everything as it was.
-#[track_caller]
-fn says(repository: &Repository, options: &str, status: i32, parts: &[&str]) -> Ran {
-    let before = repository.everything();
-    let ran = check(repository, options).has(status, parts);
-    assert_eq!(repository.everything(), before);
-    ran
 }
 
 #[test]
@@ -38,13 +29,15 @@ fn a_branch_that_leaks() {
         "flame graph: target/plimsoll/check/churn.svg",
         "for `plimsoll report --base-report`: target/plimsoll/check/base.json\n",
     ];
-    says(&repository, "", 1, &parts);
-    let of_base = fs::read_to_string(repository.top().join("target/plimsoll/check/base.json"));
-    let of_base: serde_json::Value = serde_json::from_str(&of_base.unwrap()).unwrap();
+    let before = repository.everything();
+    check(&repository, "").has(1, &parts);
+    assert_eq!(repository.everything(), before);
+    let folder = repository.top().join("target/plimsoll/check");
+    let read = |name| fs::read_to_string(folder.join(name)).unwrap();
+    let of_base: serde_json::Value = serde_json::from_str(&read("base.json")).unwrap();
     let scenario = ["scenario", "verdict"].map(|key| &of_base["scenarios"][0][key]);
     assert_eq!(scenario, ["churn", "within"]);
-    let svg = fs::read_to_string(repository.top().join("target/plimsoll/check/churn.svg"));
-    assert!(svg.unwrap().contains("put"));
+    assert!(read("churn.svg").contains("put"));
     let value = check(&repository, "--json").has(1, &[]).json();
     assert_eq!(value["version"], 1);
     let scenario = &value["scenarios"][0];
@@ -57,43 +50,39 @@ fn a_branch_that_leaks() {
 #[test]
 fn what_differs_is_shown() {
     for line in [
-        "half bad 1 | grew    …;store;put | before +8 B",
         "bad half 0 | nothing grows faster | shrank  …;store;put",
-        "bad good 0 | gone    …;store;put | now 0 B",
         "good little 3 | churn: unsure whether a stack grows faster | perhaps …;store;put | \
          hint: measure for longer",
-        "little little 0 | nothing grows faster",
-        "bad renamed 0 | nothing grows faster",
         "bad other 1 | new     …;log;push | gone    …;store;put",
         "unbuildable good 3 | churn: cannot be compared, at  | cannot find value | LOGS",
-        "broken good 3 | churn: cannot be compared, at  | canary | LOGS",
         "good broken 3 | in the working tree:  | canary",
         "good unbuildable 3 | the working tree cannot be measured | LOGS",
         "good no-scenario 3 | the working tree's test has no scenarios",
     ] {
         let line = line.replace("LOGS", "\n  logs: target/plimsoll-bisect/logs\n");
         let ([base, own], status, parts) = row(&line);
-        says(&branch(base, own), "", status, &parts);
+        check(&branch(base, own), "").has(status, &parts);
     }
-    says(&branch("bad", "bad"), "", 0, &["nothing grows faster"]).lacks(&["flame graph"]);
+    let same = check(&branch("bad", "bad"), "").has(0, &["nothing grows faster"]);
+    same.lacks(&["flame graph"]);
 }
 
 #[test]
 fn the_working_tree_as_it_is() {
-    let repository = Repository::history(&["good"]);
+    let repository = Repository::history("good");
     check(&repository, "").has(2, &["is the commit that is checked out"]);
-    repository.write("state", "bad\n");
-    says(&repository, "", 1, &["new     …;store;put"]);
-    repository.write("state", "half\n");
-    says(&repository, "", 1, &["now +8 B"]);
+    for (state, says) in [("bad\n", "new     …;store;put"), ("half\n", "now +8 B")] {
+        repository.write("state", state);
+        check(&repository, "").has(1, &[says]);
+    }
 }
 
 #[test]
 fn a_new_file_counts_whatever_git_shows() {
-    let repository = Repository::history(&["good"]);
+    let repository = Repository::history("good");
     repository.git("config status.showUntrackedFiles no");
     repository.write("sub/state", "bad\n");
-    says(&repository, "", 1, &["new     …;store;put"]);
+    check(&repository, "").has(1, &["new     …;store;put"]);
 }
 
 /// Everything is built from one folder into one other, so that dependencies are built once:
@@ -101,16 +90,15 @@ fn a_new_file_counts_whatever_git_shows() {
 #[test]
 fn the_working_tree_is_built_where_the_revision_is() {
     let together = |repository: &Repository| {
-        let built = repository.built_from();
-        assert_eq!(built.len(), 1, "{built:?}");
-        assert!(built.values().all(|from| from.len() == 1), "{built:?}");
+        let built = repository.built();
+        assert!(built.iter().all(|one| *one == built[0]), "{built:?}");
     };
-    let repository = Repository::history(&["good"]);
+    let repository = Repository::history("good");
     repository.write("state", "bad\n");
-    says(&repository, "", 1, &["new     …;store;put"]);
+    check(&repository, "").has(1, &["new     …;store;put"]);
     together(&repository);
     // Where git's own bisection has a patched commit checked out.
-    let repository = Repository::history(&["good", "good", "bad"]);
+    let repository = Repository::history("good good bad");
     repository.git("bisect start HEAD HEAD~2");
     repository.write("state", "bad\n");
     let ran = repository.ask("bisect-run").has(1, &[]);
@@ -120,7 +108,7 @@ fn the_working_tree_is_built_where_the_revision_is() {
 
 #[test]
 fn every_kind_of_change_counts_and_nothing_that_is_built_or_ignored() {
-    let repository = Repository::history(&["good"]);
+    let repository = Repository::history("good");
     // What cargo builds is in no snapshot, though nobody told git to ignore it.
     repository.write(".gitignore", "cache\n");
     repository.git("commit --quiet --all --message ignored");
@@ -134,23 +122,23 @@ fn every_kind_of_change_counts_and_nothing_that_is_built_or_ignored() {
     repository.write("state", "bad\n");
     repository.write("tests/a \"new\"\nfile.rs", "");
     fs::remove_file(repository.top().join("src/edited.rs")).unwrap();
-    says(&repository, head, 1, &["new     …;store;put"]);
+    let before = repository.everything();
+    check(&repository, head).has(1, &["new     …;store;put"]);
+    assert_eq!(repository.everything(), before);
     let snapshot = repository.git("rev-list --all --objects");
     assert!(!snapshot.contains("large"), "{snapshot}");
-    // The same content was measured before.
+    // The same content was measured before; only the list of scenarios is asked for again.
     let builds = repository.builds();
-    says(&repository, head, 1, &["new     …;store;put"]);
+    check(&repository, head).has(1, &["new     …;store;put"]);
     assert_eq!(repository.builds(), builds + 1);
 }
 
 #[test]
 fn what_no_commit_of_a_submodule_has_is_not_passed_over() {
-    let repository = Repository::history(&["good"]);
-    let inner = Repository::history(&["good"]);
-    repository.git(&format!(
-        "submodule --quiet add {} inner",
-        inner.top().display()
-    ));
+    let repository = Repository::history("good");
+    let inner = Repository::history("good");
+    let add = format!("submodule --quiet add {} inner", inner.top().display());
+    repository.git(&add);
     repository.git("commit --quiet --all --message inner");
     repository.write("inner/state", "bad\n");
     let expected = "expected submodules without uncommitted changes, found changes in inner";
@@ -158,30 +146,19 @@ fn what_no_commit_of_a_submodule_has_is_not_passed_over() {
 }
 
 #[test]
-fn what_was_measured_of_commits_is_kept() {
-    let repository = branch("good", "half");
-    check(&repository, "").has(1, &[]);
-    let builds = repository.builds();
-    check(&repository, "").has(1, &[]);
-    // The list of scenarios is asked for again, and nothing else.
-    assert_eq!(repository.builds(), builds + 1);
-}
-
-#[test]
 fn another_revision() {
-    let repository = Repository::history(&["good", "half", "bad"]);
-    says(
-        &repository,
-        "--baseline-rev HEAD~1",
-        1,
-        &["grew", "than at HEAD~1 ("],
-    );
-    says(&repository, "--baseline-rev HEAD~2 churn", 1, &["new"]);
-    for (revision, why) in [
-        ("nowhere", "there is no commit `nowhere`"),
-        ("HEAD~1 other", "expected some of: churn"),
+    let repository = Repository::history("good half bad");
+    for (revision, status, says) in [
+        (
+            "HEAD~1",
+            1,
+            &["grew    …;store;put", "than at HEAD~1 (", "before +8 B"][..],
+        ),
+        ("HEAD~2 churn", 1, &["new"]),
+        ("nowhere", 2, &["there is no commit `nowhere`"]),
+        ("HEAD~1 other", 2, &["expected some of: churn"]),
     ] {
-        check(&repository, &format!("--baseline-rev {revision}")).has(2, &[why]);
+        check(&repository, &format!("--baseline-rev {revision}")).has(status, says);
     }
 }
 
@@ -189,13 +166,14 @@ fn another_revision() {
 fn what_the_branch_brings_is_new() {
     let new = ["churn: new, there is nothing to compare it with at the base on main ("];
     // The test is there and has others; or what the scenario tests is not there yet.
-    says(&branch("no-scenario", "good"), "", 0, &new).lacks(&["churn: cannot be compared"]);
+    let said = check(&branch("no-scenario", "good"), "").has(0, &new);
+    said.lacks(&["churn: cannot be compared"]);
     let repository = Repository::new();
     repository.write("tests/leaks.rs", "// other\n");
     repository.commit("unbuildable", "c0");
     repository.git("checkout --quiet -b feature");
     repository.write("tests/leaks.rs", "// churn\n");
     repository.commit("bad", "own");
-    says(&repository, "", 0, &new);
+    check(&repository, "").has(0, &new);
     check(&repository, "--json").has(0, &["\"result\": \"new\""]);
 }

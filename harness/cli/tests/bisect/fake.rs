@@ -1,8 +1,9 @@
 //! A repository whose commits say in one file what measuring them comes to, and
 //! a cargo that believes it. What is tested is everything around the measuring.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -12,7 +13,7 @@ use plimsoll_core::report::{CheckOutcome, Compared, Finding, Report, json};
 use plimsoll_core::{Tally, layout};
 use serde_json::Value;
 
-use crate::git::{Content, everything, git, import, init};
+use crate::git::{command, everything, git, init};
 use crate::project::{self, Ran, check, failure, finding, growth, rate, sample, say};
 
 /// What `state` in a commit may say.
@@ -68,21 +69,27 @@ impl Repository {
     }
 
     /// One commit for each word: `c0`, `c1` and so on.
-    pub(crate) fn history(states: &[&str]) -> Repository {
+    pub(crate) fn history(states: &str) -> Repository {
         let repository = Repository::new();
-        let content = |(index, state): (usize, &&str)| {
-            let files = PROJECT.map(|(path, text)| (path.to_owned(), text.to_owned()));
-            let edited = ("src/edited.rs".to_owned(), format!("// c{index}\n"));
-            let state = ("state".to_owned(), format!("{state}\n"));
-            Content {
-                parents: index.checked_sub(1).into_iter().collect(),
-                branch: "main",
-                subject: format!("c{index}"),
-                files: files.into_iter().chain([edited, state]).collect(),
+        let mut stream = String::new();
+        for (index, state) in states.split(' ').enumerate() {
+            let (subject, at) = (format!("c{index}"), 1_700_000_000 + index * 3_600);
+            stream += &format!(
+                "commit refs/heads/main\ncommitter A <a@example.org> {at} +0000\ndata {}\n{subject}\n",
+                subject.len()
+            );
+            let edited = ("src/edited.rs", &*format!("// {subject}\n"));
+            let state = ("state", &*format!("{state}\n"));
+            for (path, text) in PROJECT.into_iter().chain([edited, state]) {
+                let length = text.len();
+                stream += &format!("M 100644 inline {path}\ndata {length}\n{text}\n");
             }
-        };
-        let contents: Vec<Content> = states.iter().enumerate().map(content).collect();
-        import(&repository.top(), &contents);
+        }
+        let mut import = command(&repository.top(), "fast-import --quiet");
+        let mut import = import.stdin(Stdio::piped()).spawn().unwrap();
+        let stdin = import.stdin.take();
+        stdin.unwrap().write_all(stream.as_bytes()).unwrap();
+        assert!(import.wait().unwrap().success());
         repository.git("reset --quiet --hard");
         repository
     }
@@ -105,12 +112,11 @@ impl Repository {
         fs::write(path, text).unwrap();
     }
 
-    pub(crate) fn commit(&self, state: &str, subject: &str) -> String {
+    pub(crate) fn commit(&self, state: &str, subject: &str) {
         self.write("state", &format!("{state}\n"));
         self.write("src/edited.rs", &format!("// {subject}\n"));
         self.git("add --all");
-        git(&self.top(), &["commit", "--quiet", "--message", subject]);
-        self.git("rev-parse HEAD")
+        git(&self.top(), &format!("commit --quiet --message {subject}"));
     }
 
     /// The words of a command line, in which `c0` is the commit with that subject.
@@ -127,11 +133,7 @@ impl Repository {
     }
 
     pub(crate) fn git(&self, line: &str) -> String {
-        let words = self.words(line);
-        git(
-            &self.top(),
-            &words.iter().map(String::as_str).collect::<Vec<_>>(),
-        )
+        git(&self.top(), &self.words(line).join(" "))
     }
 
     /// The commit with that subject.
@@ -216,22 +218,14 @@ impl Repository {
         self.bisect(line).0.has(status, &[why]);
     }
 
-    /// How often cargo was asked to build.
-    pub(crate) fn builds(&self) -> usize {
+    /// Each build that cargo was asked for: in which folder, and from which.
+    pub(crate) fn built(&self) -> Vec<String> {
         let text = fs::read_to_string(self.path("builds")).unwrap_or_default();
-        text.lines().count()
+        text.lines().map(str::to_owned).collect()
     }
 
-    /// From which folders cargo was asked to build, by the folder that it built in.
-    pub(crate) fn built_from(&self) -> BTreeMap<String, BTreeSet<String>> {
-        let text = fs::read_to_string(self.path("builds")).unwrap();
-        let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        for (target, from) in text.lines().map(|line| line.split_once(' ').unwrap()) {
-            all.entry(target.to_owned())
-                .or_default()
-                .insert(from.to_owned());
-        }
-        all
+    pub(crate) fn builds(&self) -> usize {
+        self.built().len()
     }
 
     pub(crate) fn everything(&self) -> BTreeMap<String, String> {
@@ -307,10 +301,8 @@ pub(crate) fn row(row: &str) -> ([&str; 2], i32, Vec<&str>) {
 
 /// A history of so many commits, bad from that one on.
 pub(crate) fn linear(commits: usize, first_bad: usize) -> Repository {
-    let states: Vec<&str> = (0..commits)
-        .map(|at| if at < first_bad { "good" } else { "bad" })
-        .collect();
-    Repository::history(&states)
+    let states = "good ".repeat(first_bad) + &"bad ".repeat(commits - first_bad);
+    Repository::history(states.trim_end())
 }
 
 /// A report of `churn`, with these stacks growing.
@@ -402,6 +394,12 @@ required by package \`demo\`"
 test)
     echo "$target $PWD" >>"$BUILDS"
     case $state in
+    older)
+        # Its test has the scenario if the working tree's was copied over it.
+        read -r test <tests/leaks.rs
+        state=no-scenario
+        [ "$test" != "// churn" ] || state=good
+        ;;
     young) complain "error: no test target named \`leaks\` in \`demo\` package" ;;
     unbuildable) complain "error[E0425]: cannot find value" ;;
     full) complain "error: could not write output: No space left on device (os error 28)" ;;
@@ -429,6 +427,7 @@ const LEAKS: &str = r#"if [ "$1" = --list ]; then
     [ "$state" = no-scenario ] || echo "churn: test"
     exit 0
 fi
+[ "$state" != endless ] || exec sleep 1000
 dir=$target/bisect/plimsoll/demo/leaks/churn
 [ -d "$dir" ] || mkdir -p "$dir"
 template=$state

@@ -3,22 +3,9 @@
 #![allow(dead_code, reason = "every test uses some of it")]
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::fs;
-use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-
-/// What goes into one commit.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Content {
-    /// Which of the ones before it.
-    pub(crate) parents: Vec<usize>,
-    pub(crate) branch: &'static str,
-    pub(crate) subject: String,
-    /// Paths and what is in them.
-    pub(crate) files: Vec<(String, String)>,
-}
 
 /// Nobody's settings count: nor those of git and its hooks, nor what was set for this
 /// test or for the leak tests of whoever runs it.
@@ -35,11 +22,11 @@ pub(crate) fn alone(command: &mut Command) -> &mut Command {
         .env("GIT_CONFIG_NOSYSTEM", "1")
 }
 
-fn command(dir: &Path, args: &[&str]) -> Command {
+pub(crate) fn command(dir: &Path, line: &str) -> Command {
     let mut command = Command::new("git");
     alone(&mut command)
         .args(["-c", "protocol.file.allow=always", "-c", "gc.auto=0"])
-        .args(args)
+        .args(line.split(' '))
         .current_dir(dir)
         .stdin(Stdio::null())
         .env("LC_ALL", "C")
@@ -54,83 +41,39 @@ fn command(dir: &Path, args: &[&str]) -> Command {
     command
 }
 
-pub(crate) fn try_git(dir: &Path, args: &[&str]) -> Output {
-    command(dir, args).output().unwrap()
+fn try_git(dir: &Path, line: &str) -> Output {
+    command(dir, line).output().unwrap()
 }
 
-/// What it prints.
+/// What a command line prints, in which no word has a space.
 #[track_caller]
-pub(crate) fn git(dir: &Path, args: &[&str]) -> String {
-    let output = try_git(dir, args);
+pub(crate) fn git(dir: &Path, line: &str) -> String {
+    let output = try_git(dir, line);
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "git {args:?}: {said}");
+    assert!(output.status.success(), "git {line}: {said}");
     let text = String::from_utf8(output.stdout).unwrap();
     text.trim_end().to_owned()
 }
 
 pub(crate) fn init(dir: &Path) {
     fs::create_dir_all(dir).unwrap();
-    git(
-        dir,
-        &["init", "--quiet", "--initial-branch=main", "--template="],
-    );
-}
-
-/// Makes the commits, an hour between each and the next, and says their ids.
-pub(crate) fn import(dir: &Path, commits: &[Content]) -> Vec<String> {
-    let mut stream = String::new();
-    for (index, commit) in commits.iter().enumerate() {
-        let at = 1_700_000_000 + index * 3_600;
-        let (branch, subject) = (commit.branch, &commit.subject);
-        let _ = writeln!(stream, "commit refs/heads/{branch}\nmark :{}", index + 1);
-        let _ = writeln!(
-            stream,
-            "committer Somebody <somebody@example.org> {at} +0000"
-        );
-        let _ = writeln!(stream, "data {}\n{subject}", subject.len());
-        for (place, parent) in commit.parents.iter().enumerate() {
-            let word = if place == 0 { "from" } else { "merge" };
-            let _ = writeln!(stream, "{word} :{}", parent + 1);
-        }
-        stream += "deleteall\n";
-        for (path, text) in &commit.files {
-            let length = text.len();
-            let _ = writeln!(stream, "M 100644 inline {path}\ndata {length}\n{text}");
-        }
-    }
-    let marks = tempfile::NamedTempFile::new().unwrap();
-    let marks_at = format!("--export-marks={}", marks.path().display());
-    let mut child = command(dir, &["fast-import", "--quiet", &marks_at])
-        .stdin(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    stdin.write_all(stream.as_bytes()).unwrap();
-    drop(stdin);
-    assert!(child.wait().unwrap().success(), "git fast-import");
-    let mut ids = vec![String::new(); commits.len()];
-    for line in fs::read_to_string(marks.path()).unwrap().lines() {
-        let (mark, id) = line.split_once(' ').unwrap();
-        let mark: usize = mark.trim_start_matches(':').parse().unwrap();
-        id.clone_into(&mut ids[mark - 1]);
-    }
-    ids
+    git(dir, "init --quiet --initial-branch=main --template=");
 }
 
 /// Everything of the user's that a bisection must leave as it was: what git says, and
 /// what is beside the repository.
 pub(crate) fn everything(top: &Path) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
-    for args in [
-        &["status", "--porcelain=v2", "--branch"][..],
-        &["for-each-ref"],
-        &["ls-files", "--stage"],
-        &["bisect", "log"],
-        &["worktree", "list", "--porcelain"],
-        &["stash", "list"],
+    for line in [
+        "status --porcelain=v2 --branch",
+        "for-each-ref",
+        "ls-files --stage",
+        "bisect log",
+        "worktree list --porcelain",
+        "stash list",
     ] {
-        let said = String::from_utf8(try_git(top, args).stdout).unwrap();
-        all.insert(format!("git {}", args.join(" ")), said);
+        let said = String::from_utf8(try_git(top, line).stdout).unwrap();
+        all.insert(format!("git {line}"), said);
     }
     all.insert("beside".to_owned(), names(top.parent().unwrap()));
     all

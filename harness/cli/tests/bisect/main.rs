@@ -10,7 +10,7 @@
     target_env = "gnu",
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
-mod a_history;
+mod a_project;
 #[cfg(all(
     target_os = "linux",
     target_env = "gnu",
@@ -21,12 +21,6 @@ mod built;
 mod check;
 mod fake;
 mod faults;
-#[cfg(all(
-    target_os = "linux",
-    target_env = "gnu",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
-mod from_init;
 mod git;
 #[path = "../project/mod.rs"]
 mod project;

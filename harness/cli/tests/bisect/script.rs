@@ -21,10 +21,8 @@ fn bisect_run_says_what_git_understands() {
         ("half", 125),
     ];
     let cases: Vec<(&str, i32)> = unusable.into_iter().chain(answers).collect();
-    let mut states = vec!["good"];
-    states.extend(cases.iter().map(|(state, _)| *state));
-    states.push("bad");
-    let repository = Repository::history(&states);
+    let states: Vec<&str> = cases.iter().map(|(state, _)| *state).collect();
+    let repository = Repository::history(&format!("good {} bad", states.join(" ")));
     repository.git("bisect start --no-checkout HEAD c0");
     for (at, (state, status)) in cases.into_iter().enumerate() {
         repository.git(&format!("checkout --quiet c{}", at + 1));
@@ -41,7 +39,7 @@ fn bisect_run_says_what_git_understands() {
 /// The package and the test are known from the bad end.
 #[test]
 fn bisect_run_where_the_test_is_younger() {
-    let repository = Repository::history(&["good", "good", "young", "good", "bad"]);
+    let repository = Repository::history("good good young good bad");
     repository.git("bisect start c4 c0");
     repository.git("checkout --quiet c2");
     let ran = run(&repository).has(125, &[]);
@@ -51,15 +49,14 @@ fn bisect_run_where_the_test_is_younger() {
 /// git's terms for a search that is not for what is worse.
 #[test]
 fn bisect_run_with_the_terms_old_and_new() {
-    let fixed = ["bad", "bad", "bad", "good", "good"];
-    let brought = ["good", "good", "bad", "bad", "bad"];
+    let (fixed, brought) = ("bad bad bad good good", "good good bad bad bad");
     for (states, terms, at, status, says) in [
         (fixed, ["old", "new"], "c2", 0, "old   "),
         (fixed, ["old", "new"], "c3", 1, "new   "),
         // What was brought is new as well; and so are terms of one's own.
         (brought, ["thin", "fat"], "c2", 1, "fat   "),
     ] {
-        let repository = Repository::history(&states);
+        let repository = Repository::history(states);
         let [old, new] = terms;
         repository.git(&format!(
             "bisect start --term-old={old} --term-new={new} c4 c0"
@@ -69,7 +66,7 @@ fn bisect_run_with_the_terms_old_and_new() {
         assert!(ran.stdout.starts_with(says), "{at}: {ran}");
     }
     // With the usual terms it says how to ask.
-    let repository = Repository::history(&["bad", "bad", "good"]);
+    let repository = Repository::history("bad bad good");
     repository.git("bisect start c2 c0");
     let ran = run(&repository).has(128, &[]);
     assert!(ran.stderr.contains("git bisect old COMMIT"), "{ran}");
@@ -78,7 +75,7 @@ fn bisect_run_with_the_terms_old_and_new() {
 #[test]
 fn bisect_run_stops_at_an_end_and_on_faults_of_its_own() {
     for state in ["unbuildable", "broken"] {
-        let repository = Repository::history(&["good", "good", "bad", state]);
+        let repository = Repository::history(&format!("good good bad {state}"));
         repository.git("bisect start c3 c0");
         run(&repository).has(129, &[]);
     }
@@ -94,13 +91,9 @@ fn bisect_run_stops_at_an_end_and_on_faults_of_its_own() {
     // git itself goes along.
     let repository = linear(20, 13);
     repository.git("bisect start HEAD c0");
+    let plimsoll = env!("CARGO_BIN_EXE_plimsoll");
     let mut git = Command::new("git");
-    git.args([
-        "bisect",
-        "run",
-        env!("CARGO_BIN_EXE_plimsoll"),
-        "bisect-run",
-    ]);
+    git.args(["bisect", "run", plimsoll, "bisect-run"]);
     let output = repository.with_tools(git.args(ASKED.split(' '))).output();
     let expected = format!("{} is the first bad commit", repository.named("c13"));
     Ran::of(&output.unwrap()).has(0, &[&expected]);

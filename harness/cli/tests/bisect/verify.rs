@@ -7,29 +7,21 @@ use crate::project::set_time;
 
 #[test]
 fn two_revisions() {
-    for line in [
-        "bad good 0 | churn: fixed | put | +80 B | it fell by 100 %: every object was counted",
-        "bad half 0 | and still grows | it fell by 90 %",
-        "bad bad 1 | churn: not fixed: it grows as before | held by a HashMap<u64, Arc<Session>> | it fell by 0 %",
-        "bad renamed 1 | churn: not fixed",
-        "half bad 1 | churn: not fixed: it grows faster | it rose by 900 %",
-        "bad other 0 | churn: fixed | but this grows, and did not before: ",
-        "both other 0 | churn: fixed | but this grows faster than it did: …;log;push",
-        "good bad 3 | nothing grew before that a change could fix",
-        "bad unbuildable 3 | HEAD ( | cannot be measured | cannot find value | logs: ",
-        "bad broken 3 | HEAD ( | cannot be measured | canary | logs: ",
-    ] {
-        let (states, status, parts) = row(line);
-        let repository = Repository::history(&states);
-        let before = repository.everything();
-        repository.ask("verify-fix HEAD~1 HEAD").has(status, &parts);
-        assert_eq!(repository.everything(), before, "{states:?}");
+    let repository = Repository::history("bad good");
+    let before = repository.everything();
+    for _ in 0..2 {
+        repository
+            .ask("verify-fix HEAD~1 HEAD")
+            .has(0, &["churn: fixed"]);
+        // What was measured is kept.
+        assert_eq!(repository.builds(), 2);
     }
-}
-
-#[test]
-fn what_cannot_be_meant() {
-    let repository = Repository::history(&["bad", "good"]);
+    assert_eq!(repository.everything(), before);
+    for (state, why) in [("unbuildable", "cannot find value"), ("broken", "canary")] {
+        let repository = Repository::history(&format!("bad {state}"));
+        let parts = ["HEAD (", "cannot be measured", why, "logs: "];
+        repository.ask("verify-fix HEAD~1 HEAD").has(3, &parts);
+    }
     let mixed = "two revisions or two reports, found the path src and HEAD";
     for (sides, why) in [
         ("HEAD main", "nothing to compare"),
@@ -43,22 +35,29 @@ fn what_cannot_be_meant() {
 }
 
 #[test]
-fn what_was_measured_is_kept() {
-    let repository = Repository::history(&["bad", "good"]);
-    for _ in 0..2 {
-        repository.ask("verify-fix HEAD~1 HEAD").has(0, &[]);
-        assert_eq!(repository.builds(), 2);
-    }
-}
-
-#[test]
 fn reports_of_two_runs() {
-    let repository = Repository::history(&["good"]);
+    let repository = Repository::new();
     let of = |sides: [&str; 2], options: &str| {
         let [before, after] = sides.map(|name| format!("../templates/{name}"));
         repository.plimsoll(&format!("verify-fix {before} {after} {options}"))
     };
+    for line in [
+        "bad good 0 | churn: fixed | put | +80 B | it fell by 100 %: every object was counted",
+        "bad half 0 | and still grows | it fell by 90 %",
+        "bad bad 1 | churn: not fixed: it grows as before | held by a HashMap<u64, Arc<Session>> | it fell by 0 %",
+        "half bad 1 | churn: not fixed: it grows faster | it rose by 900 %",
+        "bad other 0 | churn: fixed | but this grows, and did not before: ",
+        "both other 0 | churn: fixed | but this grows faster than it did: …;log;push",
+        "good bad 3 | nothing grew before that a change could fix",
+        "bad broken 3 | canary",
+        "bad newer 5",
+    ] {
+        let (sides, status, parts) = row(line);
+        of(sides, "").has(status, &parts);
+    }
     let sides = ["bad", "good"];
+    of(sides, "--scenario else").has(2, &["expected one of: churn"]);
+    of(sides, "--stack nowhere").has(3, &[]);
     let value = of(sides, "--json").has(0, &[]).json();
     assert_eq!(value["result"], "fixed");
     assert_eq!(value["stack"], json!(["main", "store", "put"]));
@@ -69,16 +68,11 @@ fn reports_of_two_runs() {
     assert_eq!(gone["kind"], "gone");
     assert_eq!(gone["stack"], value["stack"]);
     assert_eq!(gone["before"], value["before"]["rate"]);
-
-    of(["bad", "broken"], "").has(3, &["canary"]);
-    of(["bad", "newer"], "").has(5, &[]);
-    of(sides, "--scenario else").has(2, &["expected one of: churn"]);
-    of(sides, "--stack nowhere").has(3, &[]);
 }
 
 #[test]
 fn reports_of_several_tests() {
-    let repository = Repository::history(&["good"]);
+    let repository = Repository::new();
     for (name, state) in [("before", "bad"), ("after", "good")] {
         // `cargo test` makes a run of each test target.
         for (package, state, minute) in [("demo", state, 1), ("other", "good", 2)] {

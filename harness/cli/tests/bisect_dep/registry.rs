@@ -2,9 +2,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use crate::ran;
+use crate::project::Ran;
 
 /// What a release does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,57 +14,27 @@ pub(crate) enum Does {
     NotBuild,
 }
 
-/// The crate in all its versions, `0.1.0` being the first; after it comes `0.2.0`.
-#[derive(Debug)]
-pub(crate) struct Registry {
-    dir: PathBuf,
-    /// As `[registries]` and `[source]` have it.
-    pub(crate) config: String,
-}
-
 const NAME: &str = "leaky";
 
-impl Registry {
-    /// With an index in git, which cargo fetches and keeps in its cache.
-    pub(crate) fn fetched(dir: &Path, releases: &[Does]) -> Registry {
-        let index = dir.join("index");
-        let download = dir.join("download");
-        let path = |version: &str| download.join(version).join("crate");
-        write(&index.join("le/ak").join(NAME), &packed(releases, path));
-        let download = download.display();
-        let config = format!("{{\"dl\": \"file://{download}/{{version}}/crate\"}}\n");
-        write(&index.join("config.json"), &config);
-        crate::commit_all(&index);
-        let index = index.display();
-        Registry {
-            config: format!("[registries.made]\nindex = \"file://{index}\"\n"),
-            dir: dir.to_owned(),
-        }
-    }
-
-    /// A local registry, which stands in for one that is nowhere.
-    pub(crate) fn local(dir: &Path, releases: &[Does]) -> Registry {
-        let path = |version: &str| dir.join(format!("{NAME}-{version}.crate"));
-        write(&dir.join("index/le/ak").join(NAME), &packed(releases, path));
-        let nowhere = "https://made.invalid/index";
-        Registry {
-            config: format!(
-                "[registries.made]\nindex = \"{nowhere}\"\n\n\
-                 [source.made]\nregistry = \"{nowhere}\"\nreplace-with = \"here\"\n\n\
-                 [source.here]\nlocal-registry = \"{}\"\n",
-                dir.display()
-            ),
-            dir: dir.to_owned(),
-        }
-    }
-
-    pub(crate) fn dir(&self) -> &Path {
-        &self.dir
-    }
+/// Makes a registry with the crate in all its versions, `0.1.0` being the first; after it comes
+/// `0.2.0`. Its index is in git: cargo fetches it, and keeps it in its cache. Returns what cargo's
+/// configuration has of it.
+pub(crate) fn registry(dir: &Path, releases: &[Does]) -> String {
+    let (index, download) = (dir.join("index"), dir.join("download"));
+    let lines = packed(releases, &download);
+    write(&index.join("le/ak").join(NAME), &lines);
+    let download = download.display();
+    let config = format!("{{\"dl\": \"file://{download}/{{version}}/crate\"}}\n");
+    write(&index.join("config.json"), &config);
+    crate::commit_all(&index);
+    format!(
+        "[registries.made]\nindex = \"file://{}\"\n",
+        index.display()
+    )
 }
 
-/// Packs all releases, each where `path` says; their lines in the index.
-fn packed(releases: &[Does], path: impl Fn(&str) -> PathBuf) -> String {
+/// Packs all releases; their lines in the index.
+fn packed(releases: &[Does], download: &Path) -> String {
     let numbered = (0..)
         .zip(releases)
         .map(|(number, does)| (format!("0.1.{number}"), *does));
@@ -72,9 +42,10 @@ fn packed(releases: &[Does], path: impl Fn(&str) -> PathBuf) -> String {
     // In the middle of them by its version, and for nobody who did not ask for it.
     versions.push(("0.1.4-rc.1".to_owned(), Does::NotBuild));
     versions.push(("0.2.0".to_owned(), Does::Nothing));
-    let lines = versions
-        .iter()
-        .map(|(version, does)| release(&path(version), version, *does));
+    let lines = versions.iter().map(|(version, does)| {
+        let path = download.join(version).join("crate");
+        release(&path, version, *does)
+    });
     lines.collect()
 }
 
@@ -90,20 +61,16 @@ fn release(path: &Path, version: &str, does: Does) -> String {
     );
     write(&package.join("src/lib.rs"), &source(does));
     fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let ran = |command: &mut Command| Ran::of(&command.output().unwrap()).has(0, &[]).stdout;
     let mut tar = Command::new("tar");
-    ran(tar
-        .arg("-C")
-        .arg(dir.path())
-        .arg("-czf")
-        .arg(path)
-        .arg(&name));
+    ran(tar.current_dir(dir.path()).arg("-czf").arg(path).arg(&name));
     let sum = ran(Command::new("sha256sum").arg(path));
-    let sum = sum.split(' ').next().unwrap().to_owned();
+    let sum = sum.split(' ').next().unwrap();
     format!(
         "{{\"name\":\"{NAME}\",\"vers\":\"{version}\",\"deps\":[],\"cksum\":\"{sum}\",\
          \"features\":{{}},\"yanked\":{}}}\n",
         // cargo takes it where it is asked for by its version.
-        version == "0.1.2"
+        version == "0.1.3"
     )
 }
 
@@ -173,9 +140,4 @@ impl Drop for Kept {
     fn drop(&mut self) {
         self.remove();
     }
-}
-
-/// For a process that reads nothing.
-pub(crate) fn silent(command: &mut Command) -> &mut Command {
-    command.stdin(Stdio::null())
 }

@@ -13,7 +13,7 @@ fn rate(objects: f64, bytes: f64) -> Rate {
 }
 
 /// `bytes objects stack`, a line each.
-fn climb(iterations: u64, text: &str) -> Climb {
+pub(crate) fn climb(iterations: u64, text: &str) -> Climb {
     let mut climb = Climb {
         iterations,
         ..Climb::default()
