@@ -221,4 +221,10 @@ mod tests {
         assert_eq!(safe_line("a\nb"), "a\\nb");
         assert_eq!(safe_line(&"ä".repeat(300)), format!("{}…", "ä".repeat(200)));
     }
+
+    #[test]
+    fn a_yes_in_any_case_is_one() {
+        assert!(["y\n", "Yes\n", " YES \n"].into_iter().all(is_yes));
+        assert!(!["yess\n", "no\n", "\n", ""].into_iter().any(is_yes));
+    }
 }

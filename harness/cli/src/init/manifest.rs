@@ -234,4 +234,30 @@ mod tests {
             assert_eq!(members(list), expected, "{list}");
         }
     }
+
+    #[test]
+    fn what_nextest_knows_already_stays() {
+        let addition = include_str!("templates/nextest.toml");
+        let ours =
+            "# ours\n[profile.default]\nretries = 2\n\n[test-groups]\nours = { max-threads = 2 }\n";
+        let added = with_override(ours, addition).unwrap();
+        insta::assert_snapshot!(added.strip_prefix(ours).unwrap(), @r#"
+        leaks = { max-threads = 1 }
+
+        [[profile.default.overrides]]
+        filter = "binary(=leaks)"
+        test-group = "leaks"
+        # A leak that is there in every other run is there.
+        retries = 0
+        "#);
+        assert_eq!(with_override(&added, addition).unwrap(), added);
+
+        let inline = "profile = { default = { retries = 2 } }\n";
+        let refused = with_override(inline, addition).unwrap_err().to_string();
+        assert!(refused.contains("cannot be added"), "{refused}");
+        assert!(refused.contains("hint: add a test group"), "{refused}");
+        // As the hint says.
+        let by_hand = "test-groups = { leaks = { max-threads = 1 } }\n".to_owned() + inline;
+        assert_eq!(with_override(&by_hand, addition).unwrap(), by_hand);
+    }
 }
