@@ -9,7 +9,7 @@ mod built;
 mod project;
 
 use std::fs;
-use std::path::Path;
+use std::path::PathBuf;
 
 use project::{PLIMSOLL, Project, Ran};
 
@@ -116,9 +116,30 @@ fn main() {
 /// Projects have few iterations: what leaks here does so in each.
 const FEW: &str = "PLIMSOLL_MAX_ITERATIONS=2000";
 
+/// A bench that does this, with criterion by that name.
+fn small(criterion: &str, body: &str) -> String {
+    format!(
+        "use {criterion}::{{Criterion, criterion_group, criterion_main}};\n\
+         fn f(c: &mut Criterion) {{ {body} }}\n\
+         criterion_group!(benches, f);\ncriterion_main!(benches);\n"
+    )
+}
+
+/// Gives a project the versions of this repository, so that all build the same. What cargo does
+/// not need there, it removes before it builds anything.
+fn lock_versions(project: &Project, folder: &str) {
+    let ours = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock");
+    fs::copy(ours, project.path(folder).join("Cargo.lock")).unwrap();
+    let mut cargo = project.command("cargo");
+    cargo
+        .args(["tree", "--offline"])
+        .current_dir(project.path(folder));
+    project.ran(cargo.output().unwrap()).has(0, &[]);
+}
+
 struct Demo {
     project: Project,
-    target: std::path::PathBuf,
+    target: PathBuf,
     /// One at a time: what is built is shared.
     _lock: fs::File,
 }
@@ -136,21 +157,14 @@ impl Demo {
         );
         project.write("benches/my-codec.rs", CODEC);
         project.write("benches/counting.rs", COUNTING);
-        project.write(
-            "benches/needs.rs",
-            "use crit::{Criterion, criterion_group, criterion_main};\n\
-             fn f(c: &mut Criterion) { c.bench_function(\"needs\", |b| b.iter(|| 1)); }\n\
-             criterion_group!(benches, f);\ncriterion_main!(benches);\n",
-        );
-        project.write(
-            "benches/early.rs",
-            "use crit::{Criterion, criterion_group, criterion_main};\n\
-             fn f(_: &mut Criterion) { panic!(\"no database\") }\n\
-             criterion_group!(benches, f);\ncriterion_main!(benches);\n",
-        );
+        let needs = small("crit", "c.bench_function(\"needs\", |b| b.iter(|| 1));");
+        project.write("benches/needs.rs", &needs);
+        let early = small("crit", "let _ = c; panic!(\"no database\")");
+        project.write("benches/early.rs", &early);
         project.write("benches/broken.rs", "fn main() { nothing() }\n");
         project.write("benches/own.rs", "fn main() {}\n");
         project.write("benches/libtest.rs", "#![feature(test)]\n");
+        lock_versions(&project, "");
         Demo {
             project,
             target: shared.join("target"),
@@ -170,7 +184,9 @@ impl Demo {
 #[test]
 fn benchmarks_are_measured_as_they_are() {
     let demo = Demo::new();
-    let files = demo.project.files("");
+    let path = demo.project.path("Cargo.lock");
+    let modified = || fs::metadata(&path).unwrap().modified().unwrap();
+    let (files, before) = (demo.project.files(""), modified());
     let listed = demo.bench("bench --list --bench my-codec").has(0, &[]);
     assert_eq!(
         listed.stdout,
@@ -206,19 +222,12 @@ fn benchmarks_are_measured_as_they_are() {
             ],
         )
         .lacks(&["PLIMSOLL_ISOLATION"]);
-    // Nothing is left in the project, not even a lock file.
+    // Nothing is left in the project, and its lock file is as it was.
     assert_eq!(demo.project.files(""), files);
+    assert_eq!(modified(), before);
 
     // What is accepted is green, and a second run builds nothing.
-    let mut accept = demo.project.command(PLIMSOLL);
-    accept.env("CARGO_TARGET_DIR", &demo.target).args([
-        "accept",
-        "keeps::push",
-        "--reason",
-        "one Vec",
-    ]);
-    demo.project
-        .ran(accept.output().unwrap())
+    demo.bench("accept keeps::push --reason one-Vec")
         .has(0, &["baselines/keeps++push.toml"]);
     let line = format!("{FEW} bench --bench my_codec keeps/push");
     demo.bench(&line)
@@ -227,28 +236,6 @@ fn benchmarks_are_measured_as_they_are() {
             &["1 passed; 0 failed; 0 ignored; 0 measured; 6 filtered out"],
         )
         .lacks(&["Compiling"]);
-}
-
-#[test]
-fn a_lock_file_stays_as_it_is() {
-    let demo = Demo::new();
-    let lock = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.lock");
-    let path = demo.project.path("Cargo.lock");
-    fs::copy(lock, &path).unwrap();
-    // What cargo does not need here, it removes before it builds anything.
-    let mut cargo = demo.project.command("cargo");
-    let cargo = cargo.args(["tree", "--offline"]);
-    assert!(cargo.output().unwrap().status.success());
-    let before = (
-        fs::read(&path).unwrap(),
-        fs::metadata(&path).unwrap().modified().unwrap(),
-    );
-    demo.bench("bench --list --bench my-codec").has(0, &[]);
-    let after = (
-        fs::read(&path).unwrap(),
-        fs::metadata(&path).unwrap().modified().unwrap(),
-    );
-    assert!(before == after);
 }
 
 #[test]
@@ -281,13 +268,13 @@ fn a_bisection_takes_a_younger_bench_along() {
         "\n[dev-dependencies]\ncriterion = { version = \"0.8\", default-features = false }\n\n\
          [[bench]]\nname = \"speed\"\nharness = false\n",
     );
-    project.write(
-        "demo/benches/speed.rs",
-        "use criterion::{Criterion, criterion_group, criterion_main};\n\
-         fn f(c: &mut Criterion) { c.bench_function(\"open\", |b| b.iter(paste::open)); }\n\
-         criterion_group!(benches, f);\ncriterion_main!(benches);\n",
+    let speed = small(
+        "criterion",
+        "c.bench_function(\"open\", |b| b.iter(paste::open));",
     );
+    project.write("demo/benches/speed.rs", &speed);
     commit(3);
+    lock_versions(&project, "demo");
     let mut command = project.command(PLIMSOLL);
     built::build_as_all_do(&mut command);
     let line = format!("{FEW} bisect HEAD~2 --bench speed --scenario open --target-dir");
@@ -302,32 +289,28 @@ fn a_bisection_takes_a_younger_bench_along() {
 #[test]
 fn what_cannot_be_is_refused() {
     let demo = Demo::new();
-    demo.bench("bench --bench nope").has(
-        2,
-        &[
-            "there is no bench `nope`",
-            "broken, counting, early, libtest, my-codec, needs, own",
-        ],
-    );
-    demo.bench("bench -p nope")
-        .has(2, &["`nope` is no package of this workspace", "demo"]);
-    demo.bench("bench --bench broken").has(
-        3,
-        &[
-            "error[E0425]",
-            "broken of demo is left out",
-            "no benchmark can be measured",
-        ],
-    );
-    demo.bench("run /bin/true")
-        .has(5, &["before it listed its scenarios"]);
-    demo.bench("run nothing")
-        .has(2, &["nothing: expected a program"]);
+    let all = "broken, counting, early, libtest, my-codec, needs, own";
+    let no_package = "`nope` is no package of this workspace";
+    let left_out = "broken of demo is left out";
+    for (line, status, says) in [
+        (
+            "bench --bench nope",
+            2,
+            &["there is no bench `nope`", all][..],
+        ),
+        ("bench -p nope", 2, &[no_package, "demo"]),
+        (
+            "bench --bench broken",
+            3,
+            &["error[E0425]", left_out, "no benchmark can be measured"],
+        ),
+        ("run /bin/true", 5, &["before it listed its scenarios"]),
+        ("run nothing", 2, &["nothing: expected a program"]),
+    ] {
+        demo.bench(line).has(status, says);
+    }
     let project = Project::empty();
     project.package("", "demo", "lib");
-    project.says(
-        "bench",
-        3,
-        &["there are no benches here", "cargo plimsoll init"],
-    );
+    let says = ["there are no benches here", "cargo plimsoll init"];
+    project.says("bench", 3, &says);
 }
