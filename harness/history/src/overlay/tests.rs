@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use cargo_metadata::Metadata;
+use cargo_metadata::{Metadata, TargetKind};
 
 use super::Overlay;
 use crate::measure::Unusable;
@@ -185,36 +185,34 @@ impl World {
         names.into_iter().collect::<Vec<_>>().join(", ")
     }
 
-    /// The test of a package in that folder of the working tree.
-    fn try_overlay(&self, at: At, file: &str) -> anyhow::Result<Overlay> {
-        let work = self.path("work");
+    fn try_overlay(&self, at: At) -> anyhow::Result<Overlay> {
+        let (work, root) = (self.path("work"), self.path("work").join(at.root));
         let dir = work.join(at.dir);
-        let kind = &cargo_metadata::TargetKind::Test;
-        let file = dir.join(file);
-        Overlay::read(&work, &work, at.package, &dir, kind, &file, at.others)
+        let kind = match at.file.starts_with("benches") {
+            true => TargetKind::Bench,
+            false => TargetKind::Test,
+        };
+        let file = dir.join(at.file);
+        Overlay::read(&work, &root, at.package, &dir, &kind, &file, at.others)
     }
 
+    #[track_caller]
     fn overlay(&self, at: At) -> Overlay {
-        self.try_overlay(at, "tests/leaks.rs").unwrap()
+        self.try_overlay(at).unwrap()
     }
 
     /// What differs in the checkout after a test was laid over it, and what cargo makes
     /// of that.
     #[track_caller]
     fn laid(&self, at: At) -> String {
-        self.laid_by(at.package, &self.overlay(at))
-    }
-
-    #[track_caller]
-    fn laid_by(&self, package: &str, overlay: &Overlay) -> String {
         let before = self.everything("old");
-        let raised = overlay.lay(&self.path("old")).unwrap();
+        let raised = self.overlay(at).lay(&self.path("old")).unwrap();
         assert!(raised.is_empty(), "{raised:?}");
         let differences = differences(&before, &self.everything("old"));
         // The same on every machine.
         let dir = self.path("");
         let dir = dir.to_str().unwrap().trim_end_matches('/');
-        let text = differences + "cargo: " + &self.resolved(package);
+        let text = differences + "cargo: " + &self.resolved(at.package);
         text.replace(dir, "<dir>")
     }
 
@@ -248,11 +246,16 @@ impl World {
     }
 }
 
-/// Which test is laid.
+/// Which test is laid, or which bench.
 #[derive(Clone, Copy)]
 struct At {
     package: &'static str,
+    /// In the repository.
     dir: &'static str,
+    /// The folder of its workspace.
+    root: &'static str,
+    /// In its package.
+    file: &'static str,
     /// Its package has other targets.
     others: bool,
 }
@@ -261,6 +264,8 @@ struct At {
 const DEMO: At = At {
     package: "demo",
     dir: "",
+    root: "",
+    file: "tests/leaks.rs",
     others: true,
 };
 /// The same, in a folder.
@@ -273,6 +278,7 @@ const ALONE: At = At {
     package: "leaks",
     dir: "leaks",
     others: false,
+    ..DEMO
 };
 
 /// Files that came and went, and which lines of manifests and lockfiles did.

@@ -1,6 +1,5 @@
 //! What the overlay writes into manifests.
 
-use cargo_metadata::TargetKind;
 use insta::assert_snapshot;
 
 use super::*;
@@ -53,10 +52,11 @@ fn young_bench_in_an_old_package() {
          == old/Cargo.toml + src/lib.rs tests/own.rs benches/old.rs
          package demo 0.0.1",
     );
-    let (work, kind) = (world.path("work"), TargetKind::Bench);
-    let file = work.join("benches/speed.rs");
-    let overlay = Overlay::read(&work, &work, "demo", &work, &kind, &file, true).unwrap();
-    assert_snapshot!(world.laid_by("demo", &overlay), @r#"
+    let speed = At {
+        file: "benches/speed.rs",
+        ..DEMO
+    };
+    assert_snapshot!(world.laid(speed), @r#"
     ~ Cargo.toml
         + [dev-dependencies]; criterion = "1"
         + [[bench]]; name = 'speed'; harness = false; path = "benches/speed.rs"
@@ -200,20 +200,12 @@ fn member_that_has_a_workspace_of_its_own() {
          == work/leaks/Cargo.lock
          version = 3",
     );
-    let (work, leaks) = (world.path("work"), world.path("work/leaks"));
-    let file = leaks.join("tests/leaks.rs");
-    let overlay = Overlay::read(
-        &work,
-        &leaks,
-        "leaks",
-        &leaks,
-        &TargetKind::Test,
-        &file,
-        false,
-    )
-    .unwrap();
+    let own = At {
+        root: "leaks",
+        ..ALONE
+    };
     let before = world.everything("old");
-    overlay.lay(&world.path("old")).unwrap();
+    world.overlay(own).lay(&world.path("old")).unwrap();
     assert_snapshot!(differences(&before, &world.everything("old")), @r#"
     + leaks/Cargo.lock
         + version = 3
@@ -425,9 +417,11 @@ fn test_elsewhere_in_the_repository() {
          == old/a/demo/Cargo.toml + src/lib.rs
          package demo 0.1.0",
     );
-    let at = demo_in("demo");
-    let overlay = world.try_overlay(at, "../checks/leaks.rs").unwrap();
-    assert_snapshot!(world.laid_by("demo", &overlay), @r#"
+    let at = At {
+        file: "../checks/leaks.rs",
+        ..demo_in("demo")
+    };
+    assert_snapshot!(world.laid(at), @r#"
     + a/checks/leaks.rs
     ~ a/demo/Cargo.toml
         + [[test]]; name = 'leaks'; path = "../checks/leaks.rs"; harness = false
@@ -438,6 +432,5 @@ fn test_elsewhere_in_the_repository() {
     // Where that would be outside.
     world.remove("old/a");
     world.add("== old/Cargo.toml + src/lib.rs\npackage demo 0.1.0");
-    let refused = overlay.lay(&world.path("old")).unwrap_err();
-    assert_snapshot!(refused, @"no scenario: `../checks/leaks.rs` is outside of the repository");
+    assert_snapshot!(world.refused(at), @"`../checks/leaks.rs` is outside of the repository");
 }

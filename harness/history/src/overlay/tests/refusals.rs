@@ -95,8 +95,8 @@ fn links_lead_nowhere() {
 }
 
 /// Why a test is not read.
-fn unread(world: &World, file: &str) -> String {
-    let err = world.try_overlay(DEMO, file).unwrap_err();
+fn unread(world: &World, file: &'static str) -> String {
+    let err = world.try_overlay(At { file, ..DEMO }).unwrap_err();
     let (repository, dir) = (world.path("work"), world.path(""));
     format!("{err:#}")
         .replace(repository.to_str().unwrap(), "<repository>")
