@@ -13,38 +13,13 @@ use std::path::PathBuf;
 
 use project::{PLIMSOLL, Project, Ran};
 
-/// Benches as people write them. The dependency has another name, which cargo allows.
+/// The dependency has another name, which cargo allows.
 const MANIFEST: &str = "
 [features]
 slow = []
 
 [dev-dependencies]
 crit = { package = \"criterion\", version = \"0.8\", default-features = false }
-
-[[bench]]
-name = \"my-codec\"
-harness = false
-
-[[bench]]
-name = \"counting\"
-harness = false
-
-[[bench]]
-name = \"needs\"
-harness = false
-required-features = [\"slow\"]
-
-[[bench]]
-name = \"broken\"
-harness = false
-
-[[bench]]
-name = \"early\"
-harness = false
-
-[[bench]]
-name = \"own\"
-harness = false
 ";
 
 const CODEC: &str = "use crit::{BenchmarkId, Criterion, criterion_group, criterion_main};
@@ -155,14 +130,20 @@ impl Demo {
             ".cargo/config.toml",
             "[env]\nFROM_CONFIGURATION = \"yes\"\n\n[net]\noffline = true\n",
         );
-        project.write("benches/my-codec.rs", CODEC);
-        project.write("benches/counting.rs", COUNTING);
         let needs = small("crit", "c.bench_function(\"needs\", |b| b.iter(|| 1));");
-        project.write("benches/needs.rs", &needs);
         let early = small("crit", "let _ = c; panic!(\"no database\")");
-        project.write("benches/early.rs", &early);
-        project.write("benches/broken.rs", "fn main() { nothing() }\n");
-        project.write("benches/own.rs", "fn main() {}\n");
+        for (name, text, more) in [
+            ("my-codec", CODEC, ""),
+            ("counting", COUNTING, ""),
+            ("needs", &needs, "required-features = [\"slow\"]\n"),
+            ("early", &early, ""),
+            ("broken", "fn main() { nothing() }\n", ""),
+            ("own", "fn main() {}\n", ""),
+        ] {
+            project.write(&format!("benches/{name}.rs"), text);
+            let entry = format!("\n[[bench]]\nname = \"{name}\"\nharness = false\n{more}");
+            project.append("Cargo.toml", &entry);
+        }
         project.write("benches/libtest.rs", "#![feature(test)]\n");
         lock_versions(&project, "");
         Demo {
