@@ -393,6 +393,7 @@ required by package \`demo\`"
     ;;
 test)
     echo "$target $PWD" >>"$BUILDS"
+    [ -f Cargo.lock ] || complain "error: other versions than in the working tree"
     case $state in
     older)
         # Its test has the scenario if the working tree's was copied over it.
@@ -407,7 +408,8 @@ test)
 process didn't exit successfully: \`rustc\` (signal: 9, SIGKILL: kill)" ;;
     esac
     if [ "$state" = slow ]; then
-        sleep 1000
+        # A process of its own, with a path by which it is found.
+        sh -c 'sleep 1000; :' "$BUILDS"
     fi
     program=$target/debug/deps/leaks-fake
     [ -d "${program%/*}" ] || mkdir -p "${program%/*}"

@@ -119,6 +119,15 @@ fn where_the_tests_of_older_commits_lack_the_scenario() {
 }
 
 #[test]
+fn a_revision_without_a_lock_file_has_that_of_the_working_tree() {
+    let repository = Repository::new();
+    repository.write(".gitignore", "target\nCargo.lock\n");
+    repository.commit("good", "c0");
+    repository.commit("bad", "c1");
+    repository.finds("c0", "c1");
+}
+
+#[test]
 fn a_build_and_a_test_that_take_too_long_are_ended() {
     let repository = Repository::history("good slow endless bad");
     let value = repository.comes_to("c0 --timeout 5s", 3, "one-of");
@@ -157,11 +166,16 @@ fn an_end_that_cannot_be_measured_stops_it_and_the_nearest_that_can_be_built_is_
             false => hint.to_owned(),
         };
         assert!(ran.stderr.trim_end().ends_with(&expected), "{row}: {ran}");
-        assert_eq!(repository.builds().to_string(), builds, "{row}");
+        let built = repository.builds();
+        assert_eq!(built.to_string(), builds, "{row}");
         // Named in its place, nothing that was tried is tried again.
         if is_commit && states.starts_with("unbuildable") {
             repository.comes_to(&expected, 0, "found");
+            continue;
         }
+        // An end is tried again: what was in the way may be gone.
+        repository.bisect("c0").0.has(129, &[why]);
+        assert!(repository.builds() > built, "{row}");
     }
 }
 
@@ -357,7 +371,7 @@ fn stopped_it_leaves_nothing_behind_and_goes_on_later() {
 
     // Now it builds at once.
     let builds = repository.builds();
-    resumes(&repository, "sleep 1000", "state=good", "c5");
+    resumes(&repository, "sh -c 'sleep 1000; :'", "state=good #", "c5");
     assert!(repository.builds() - builds <= 3, "{}", repository.builds());
     repository.plimsoll("bisect --resume").has(2, &[]);
 }

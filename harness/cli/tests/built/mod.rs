@@ -17,7 +17,7 @@ pub(crate) fn shared() -> (PathBuf, File) {
 }
 
 /// The root of this repository.
-#[allow(dead_code, reason = "`init` needs the harness alone")]
+#[allow(dead_code, reason = "`bench` and `builds` do not need it")]
 pub(crate) fn workspace() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     root.canonicalize().unwrap()
