@@ -163,7 +163,7 @@ pub const POLICY: Policy = Policy {
 ///
 /// # Panics
 ///
-/// Never: the text is made here.
+/// Never fails: the text is made here.
 pub fn baseline() -> Baseline {
     let mut text = "format = 1\n".to_owned();
     for site in (0..2_000).step_by(100) {

@@ -256,7 +256,7 @@ mod tests {
         let refused = with_override(inline, addition).unwrap_err().to_string();
         assert!(refused.contains("cannot be added"), "{refused}");
         assert!(refused.contains("hint: add a test group"), "{refused}");
-        // As the hint says.
+        // What the hint says to add.
         let by_hand = "test-groups = { leaks = { max-threads = 1 } }\n".to_owned() + inline;
         assert_eq!(with_override(&by_hand, addition).unwrap(), by_hand);
     }

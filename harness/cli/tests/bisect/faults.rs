@@ -350,7 +350,7 @@ fn resumes(repository: &Repository, from: &str, to: &str, subject: &str) -> Valu
     value
 }
 
-/// No program of the repository, nor one that was started there.
+/// Asserts that no program of the repository runs, nor one that such a program has started.
 #[track_caller]
 fn nothing_runs(repository: &Repository) {
     let running = Ran::of(&Command::new("ps").args(["-eo", "args"]).output().unwrap());

@@ -180,7 +180,7 @@ fn bytes(value: &Value) -> f64 {
     value["bytes"].as_f64().unwrap_or_else(|| panic!("{value}"))
 }
 
-/// Of two versions, the one that is meant.
+/// Names one of two versions of a crate.
 const LEAKY: &str = "leaky@0.1";
 
 use Does::{Leaks, NotBuild, Nothing};

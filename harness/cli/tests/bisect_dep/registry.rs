@@ -33,7 +33,7 @@ pub(crate) fn registry(dir: &Path, releases: &[Does]) -> String {
     )
 }
 
-/// Packs all releases; their lines in the index.
+/// Packs all releases. Returns their lines in the index.
 fn packed(releases: &[Does], download: &Path) -> String {
     let numbered = (0..)
         .zip(releases)

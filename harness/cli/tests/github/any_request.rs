@@ -13,7 +13,7 @@ use crate::server::http::Reply;
 
 /// One for each way in which callers go on; which failures come to which way is tested in
 /// `failures`, and beside the code. After one that passes, everything is as if it had not been.
-/// Another stays, as far as the one request is concerned.
+/// After any other, what that one request was to do is missing.
 fn faults() -> [(&'static str, bool, Fault); 6] {
     let empty = Reply::json(200, &json!({}));
     [
@@ -27,7 +27,7 @@ fn faults() -> [(&'static str, bool, Fault); 6] {
 }
 
 /// Calls `run` without a fault, and with each fault at each of the requests, 64 calls at a time.
-/// Nothing is there twice, and `whole` or at least `left`.
+/// Asserts that nothing is there twice, and that there is `whole` or at least `left`.
 fn sweep(
     start: fn() -> Job,
     run: impl Fn(&Job) -> Ran + Sync,

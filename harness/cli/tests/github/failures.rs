@@ -49,7 +49,7 @@ struct Row {
     fault: Fault,
     /// How many requests of a method are made for the comment.
     asked: &'static str,
-    /// What is said; where it is no waiting, there is no comment in the end.
+    /// What is said. Unless that is a wait, there is no comment in the end.
     said: &'static str,
 }
 

@@ -50,7 +50,7 @@ impl Job {
         job
     }
 
-    /// With something else in the artifact.
+    /// Puts something else into the artifact.
     fn hold(&self, bytes: Vec<u8>) {
         *self.state().bytes.values_mut().next().unwrap() = bytes;
     }

@@ -50,7 +50,7 @@ pub(crate) fn text(comment: &Value) -> &str {
     comment["body"].as_str().unwrap()
 }
 
-/// What `plimsoll report --format json` writes of them, but who measured.
+/// Returns what `plimsoll report --format json` writes of them, without the names of their files.
 pub(crate) fn joined(reports: &[Report]) -> Value {
     let parts = reports.iter().map(|report| {
         let text = report_json::to_string(report);
@@ -250,7 +250,7 @@ impl Job {
         ours[0].clone()
     }
 
-    /// That the one comment says all of these; what it says.
+    /// Asserts that the one comment says all of these. Returns its text.
     #[track_caller]
     pub(crate) fn says(&self, words: &[&str]) -> String {
         let body = text(&self.the_comment()).to_owned();
@@ -267,7 +267,7 @@ impl Job {
         last.expect("a check run")
     }
 
-    /// That it has this conclusion.
+    /// Asserts that the check run has this conclusion.
     #[track_caller]
     pub(crate) fn concludes(&self, conclusion: &str) {
         assert_eq!(self.the_check()["conclusion"], conclusion);

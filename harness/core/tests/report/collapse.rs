@@ -81,7 +81,8 @@ fn plumbing_on_both_sides() {
     ");
 }
 
-/// Of a stack, leaf first, what is listed. `WORKER` are its frames, and `f*3` is `f0 f1 f2`.
+/// Stacks, leaf first, and their frames as listed. `WORKER` stands for a worker thread's frames,
+/// and `f*3` for `f0 f1 f2`.
 #[test]
 fn stacks_are_listed() {
     let mut wrong = String::new();

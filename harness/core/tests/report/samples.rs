@@ -58,7 +58,7 @@ pub(crate) fn within() -> Report {
     }
 }
 
-/// That report, changed.
+/// Returns a copy of a report with a change.
 pub(crate) fn with(mut report: Report, change: impl FnOnce(&mut Report)) -> Report {
     change(&mut report);
     report

@@ -33,7 +33,7 @@ fn verdict_of(verdict: Verdict, standing: Standing) -> Finding {
     }
 }
 
-/// An allowance for what is not measured any longer, as it is judged.
+/// The finding on an allowance whose stack no longer grows.
 fn unused(verdict: Verdict, standing: Standing) -> Finding {
     Finding {
         rate: Rate::default(),
@@ -46,7 +46,7 @@ fn unused(verdict: Verdict, standing: Standing) -> Finding {
     }
 }
 
-/// Each of the lines is one of the report's.
+/// Asserts that the report's text has each of these lines. Returns the text.
 #[track_caller]
 fn has(report: &Report, lines: &str) -> String {
     let text = rendered(report);

@@ -61,7 +61,7 @@ pub(crate) fn run(program: &str, asked: &str) -> String {
         let line = match (word, rest) {
             ("scenario", name) => format!("scenario {name} | {name}"),
             ("title", title) => {
-                // In place of the name.
+                // It stands in place of the name.
                 told.truncate(told.rfind('|').expect("a scenario"));
                 format!("| {title}")
             }

@@ -158,14 +158,14 @@ fn debug_files_in_any_layout() {
             let table = process.symbolize_with(options);
             assert_eq!(table.without_debug_info, 1, "{debug}");
         };
-        // Only where it was asked for.
+        // Debug files are read only if that was asked for.
         is_lost(&Options::default());
         // A stripped copy has the ID and nothing else.
         if debug == "debug/libfixture.so.1" {
             bench.sh("cp libfixture.so.1 debug");
             is_lost(&options);
         }
-        // And not where it is of another build.
+        // A file of another build is not taken.
         bench.cc(debug, &["-g", "-shared", "-fPIC", "library.c"]);
         is_lost(&options);
     }

@@ -27,8 +27,8 @@ enum Done {
     At(String),
 }
 
-/// Does what the request asks for, if it is to be done. The answer, and what is against GitHub's
-/// description: of the request, and of the answer.
+/// Does what the request asks for, if it is to be done. Returns the answer, and what in the request
+/// or the answer is against GitHub's description.
 pub(crate) fn answer(state: &mut State, request: &Request, works: bool) -> (Reply, Vec<String>) {
     let (operation, mut wrong) = located(state, request);
     let reply = match operation {
@@ -250,7 +250,7 @@ fn git(state: &mut State, operation: &Operation, body: &Value) -> Result<Done, R
             state.refs.remove(&name);
             Done::Deleted
         }
-        // All that begin so, whole names or not.
+        // A name matches all references that begin with it.
         ("get", "matching-refs/{ref}") => {
             let all = state
                 .refs

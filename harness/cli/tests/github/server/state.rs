@@ -11,7 +11,7 @@ use plimsoll_text::hash::fnv;
 use serde_json::{Value, json};
 use zip::write::{SimpleFileOptions, ZipWriter};
 
-/// The one that is accepted.
+/// The token that is accepted.
 pub(crate) const TOKEN: &str = "ghs_token";
 /// The paths of the repository, by its name and by its id.
 pub(crate) const REPOSITORY: [&str; 2] = ["/repos/octo/demo", "/repositories/123456"];
@@ -78,7 +78,7 @@ impl State {
         state
     }
 
-    /// Without these permissions.
+    /// Takes these permissions from the token.
     pub(crate) fn without(&mut self, permissions: &[&'static str]) {
         for permission in permissions {
             let had = self.permissions.remove(permission);
