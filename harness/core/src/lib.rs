@@ -54,7 +54,7 @@ mod series;
 pub mod settings;
 mod small_map;
 mod tally;
-mod toml;
+mod toml_file;
 mod verdict;
 mod words;
 

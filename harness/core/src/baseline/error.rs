@@ -1,7 +1,7 @@
 use std::fmt;
 
 use super::FORMAT;
-use crate::toml::quoted;
+use crate::toml_file::quoted;
 
 /// Why a baseline could not be read, or would not be written. Text that was found is quoted,
 /// escaped and cut to length.

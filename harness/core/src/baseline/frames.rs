@@ -1,9 +1,8 @@
 //! Writes the frames of an allowance's stack into a file.
 
-use std::ops::Range;
+use toml::de::DeArray;
 
-use toml_edit::{Array, RawString, Value};
-
+use super::text::{Draft, Place, quoted};
 use super::{PatternFrame, StackPattern};
 use crate::fold::normalize_frame;
 
@@ -12,25 +11,24 @@ use crate::fold::normalize_frame;
 const OWN_LINE: &str = "\n    ";
 
 /// Returns the frames as an array with one frame on each line.
-pub(super) fn written(pattern: &StackPattern) -> Array {
-    let mut array = Array::new();
-    for frame in pattern.frames() {
-        array.push_formatted(Value::from(frame.as_str()).decorated(OWN_LINE, ""));
+pub(super) fn written(pattern: &StackPattern) -> String {
+    let frames = pattern.frames().iter();
+    let mut lines: String = frames
+        .map(|frame| format!("{OWN_LINE}{},", quoted(frame.as_str())))
+        .collect();
+    if !lines.is_empty() {
+        lines.push('\n');
     }
-    if !array.is_empty() {
-        array.set_trailing("\n");
-        array.set_trailing_comma(true);
-    }
-    array
+    format!("[{lines}]")
 }
 
 /// Changes a stack in a file into another one. Frames that both stacks have at either end are
-/// not touched, and comments stay.
-pub(super) fn rewrite(array: &mut Array, to: &StackPattern) {
+/// not touched, and comments stay. `start` is where the array starts in the text.
+pub(super) fn rewrite(draft: &mut Draft, start: usize, array: &DeArray, to: &StackPattern) {
     let to: Vec<&str> = to.frames().iter().map(PatternFrame::as_str).collect();
     let from: Vec<String> = array
         .iter()
-        .map(|value| normalize_frame(value.as_str().unwrap_or_default()))
+        .map(|frame| normalize_frame(frame.get_ref().as_str().unwrap_or_default()))
         .collect();
     let shorter = from.len().min(to.len());
     let same = |(one, two): &(&String, &&str)| one == *two;
@@ -39,83 +37,86 @@ pub(super) fn rewrite(array: &mut Array, to: &StackPattern) {
     let leaf = leaf.take(shorter - root).take_while(same).count();
     let (old, new) = (root..from.len() - leaf, &to[root..to.len() - leaf]);
 
-    for (index, name) in old.clone().zip(new) {
-        if let Some(frame) = array.get_mut(index) {
-            let decor = frame.decor().clone();
-            *frame = Value::from(*name);
-            *frame.decor_mut() = decor;
-        }
+    for (frame, name) in array[old.clone()].iter().zip(new) {
+        draft.replace(frame.span(), quoted(name));
     }
     match new.get(old.len()..) {
-        Some(more) => insert(array, old.end, more),
-        None => remove(array, old.start + new.len()..old.end),
+        Some(more) => insert(draft, start, array, old.end, more),
+        None => remove(draft, array, old.start + new.len()..old.end),
     }
 }
 
-fn insert(array: &mut Array, at: usize, names: &[&str]) {
-    let has_lines = array.iter().any(|frame| before(frame).contains('\n'));
-    let plain = if has_lines { OWN_LINE } else { " " };
-    for (index, name) in (at..).zip(names) {
-        // A comment at the end of the line before is stored before the next frame. It must
-        // stay on its line.
-        let prefix = match array.get_mut(index) {
-            Some(next) => {
-                let prefix = before(next);
-                next.decor_mut().set_prefix(plain);
-                prefix
+fn insert(draft: &mut Draft, start: usize, array: &DeArray, at: usize, names: &[&str]) {
+    let mut end = start;
+    let mut has_lines = false;
+    for frame in array {
+        has_lines |= draft.text[end..frame.span().start].contains('\n');
+        end = frame.span().end;
+    }
+    let between = if has_lines { OWN_LINE } else { " " };
+    let names = names.iter().map(|name| quoted(name));
+    let (place, frames): (usize, String) = match (array.get(at), array.last()) {
+        (Some(next), _) => (
+            next.span().start,
+            names.map(|name| format!("{name},{between}")).collect(),
+        ),
+        // A comment at the end of the last line stays on it.
+        (None, Some(last)) => (
+            last.span().end,
+            names.map(|name| format!(",{between}{name}")).collect(),
+        ),
+        (None, None) => (start + 1, names.collect::<Vec<_>>().join(", ")),
+    };
+    draft.insert(place, Place::Within, frames);
+}
+
+fn remove(draft: &mut Draft, array: &DeArray, frames: std::ops::Range<usize>) {
+    let text = draft.text;
+    for frame in &array[frames.clone()] {
+        let (start, end) = (frame.span().start, frame.span().end);
+        let comma = comma_after(text, end);
+        let rest = comma.map_or(end, |comma| comma + 1);
+        let rest = rest + blanks(&text[rest..]);
+        let line = text[..start].rfind('\n').map_or(0, |feed| feed + 1);
+        let is_line = text[line..start].trim().is_empty() && text[rest..].starts_with('\n');
+        match comma {
+            // Between the two is a comment.
+            Some(comma) if comma > end + blanks(&text[end..]) => {
+                draft.replace(start..end, String::new());
+                draft.replace(comma..comma + 1, String::new());
             }
-            None if index == 0 => String::new(),
-            None => plain.to_owned(),
-        };
-        array.insert_formatted(index, Value::from(*name).decorated(prefix, ""));
-    }
-}
-
-fn remove(array: &mut Array, frames: Range<usize>) {
-    let at = frames.start;
-    let first = array.get(at).map_or(String::new(), before);
-    let mut removed = String::new();
-    for _ in frames {
-        let frame = array.remove(at);
-        removed += &before(&frame);
-        removed += text(frame.decor().suffix());
-    }
-    let is_last = at >= array.len();
-    let rest = match array.get(at) {
-        Some(next) => before(next),
-        None => text(Some(array.trailing())).to_owned(),
-    };
-    let all = format!("{removed}{rest}");
-    let kept = match (all.contains('#'), at) {
-        (true, _) => commented(&all, at, if is_last { "\n" } else { OWN_LINE }),
-        // The frame that is first now gets the white space of the frame that was first.
-        (false, 0) if !is_last => first,
-        (false, _) => rest,
-    };
-    match array.get_mut(at) {
-        Some(next) => next.decor_mut().set_prefix(kept),
-        None => array.set_trailing(kept),
-    }
-}
-
-/// Returns the comments between frames, each on a line of its own. Only the first one stays
-/// beside the frame whose line it ends.
-fn commented(between: &str, frames_before: usize, end: &str) -> String {
-    let mut kept = String::new();
-    for (line, comment) in between.split('\n').map(str::trim).enumerate() {
-        if !comment.is_empty() {
-            let is_beside = line == 0 && frames_before > 0;
-            kept += if is_beside { " " } else { OWN_LINE };
-            kept += comment;
+            Some(_) if is_line => draft.replace(line..rest + 1, String::new()),
+            Some(_) => draft.replace(start..rest, String::new()),
+            None => draft.replace(start..end, String::new()),
         }
     }
-    kept + end
+    // What is last now needs no comma if what was last had none.
+    let (before, removed) = array.split_at(frames.start);
+    if let (Some(last), Some(first), Some(removed_last)) =
+        (before.last(), removed.first(), removed.last())
+        && frames.end == array.len()
+        && comma_after(text, removed_last.span().end).is_none()
+        && text[last.span().end..first.span().start].trim() == ","
+    {
+        draft.replace(last.span().end..first.span().start, String::new());
+    }
 }
 
-fn before(frame: &Value) -> String {
-    text(frame.decor().prefix()).to_owned()
+/// Returns the number of spaces and tabs that a text starts with.
+fn blanks(text: &str) -> usize {
+    text.len() - text.trim_start_matches([' ', '\t']).len()
 }
 
-pub(super) fn text(raw: Option<&RawString>) -> &str {
-    raw.and_then(RawString::as_str).unwrap_or_default()
+/// Returns the place of the comma that follows a frame, after comments perhaps.
+fn comma_after(text: &str, end: usize) -> Option<usize> {
+    let mut place = end;
+    loop {
+        let rest = text[place..].trim_start();
+        place = text.len() - rest.len();
+        match rest.chars().next()? {
+            '#' => place += rest.find('\n')?,
+            ',' => return Some(place),
+            _ => return None,
+        }
+    }
 }

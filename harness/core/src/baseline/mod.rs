@@ -48,6 +48,7 @@ mod need;
 mod parse;
 mod pattern;
 mod rounding;
+mod text;
 mod write;
 
 use std::fmt;
@@ -62,7 +63,7 @@ pub use rounding::round_up;
 pub use write::update;
 
 use crate::fold::normalize_frame;
-use crate::toml::quoted;
+use crate::toml_file::quoted;
 use crate::{FoldedStack, Law, Per, Rate, Resource, SmallMap};
 
 /// The newest format that this version reads, and the format that it writes.

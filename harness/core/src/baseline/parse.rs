@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::ops::{Range, RangeInclusive};
+use std::ops::RangeInclusive;
 
-use toml_edit::{Document, Item, Table, TableLike, Value};
+use toml::de::{DeTable, DeValue};
 
 use super::{
     Allowance, AllowanceSubject, BaselineError, Date, FORMAT, MAX_ALLOWANCES, MAX_BYTES,
     MAX_FRAME_BYTES, MAX_FRAMES, MAX_RATE, MeasuredWith, PatternFrame, StackPattern,
 };
 use crate::growth::Unit;
-use crate::toml::{found, found_value, line_at, nearest, quoted, quoted_message};
+use crate::toml_file::{self, Item, float, found, integer, line_at, nearest, quoted};
 use crate::{Law, Per, Rate, Resource, to_f64};
 
 const ROOT_KEYS: &[&str] = &["format", "measured", "allow"];
@@ -73,7 +73,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Written, BaselineError> {
     if values > MAX_VALUES {
         return Err(BaselineError::too_many(None, "values", MAX_VALUES, values));
     }
-    let document = Document::parse(text).map_err(|err| {
+    let document = toml_file::parse(text).map_err(|error| {
         if let conflict @ Some(_) = conflict(text) {
             let detail = "expected a baseline, found git's conflict markers";
             return BaselineError::new(conflict, "a merge conflict", detail).hint(
@@ -81,15 +81,14 @@ pub(super) fn read(bytes: &[u8]) -> Result<Written, BaselineError> {
                  `plimsoll accept SCENARIO`",
             );
         }
-        let line = err.span().map(|span| line_at(bytes, span.start));
-        // The message quotes the file only in the parser's own words.
-        BaselineError::new(line, "not TOML", quoted_message(err.message()))
+        BaselineError::new(error.line, "not TOML", error.message)
     })?;
 
     let lines = Lines::of(bytes);
     let root = Reader {
+        text,
         lines: &lines,
-        table: document.as_table(),
+        table: &document,
         header: None,
         name: "the file",
     };
@@ -132,29 +131,36 @@ impl Lines {
 /// One table of the document, and where it is in the file.
 #[derive(Clone, Copy)]
 struct Reader<'a> {
+    text: &'a str,
     lines: &'a Lines,
-    table: &'a dyn TableLike,
+    table: &'a DeTable<'a>,
     /// The line of the table's header.
     header: Option<usize>,
     name: &'static str,
 }
 
 impl<'a> Reader<'a> {
-    fn line(&self, span: Option<Range<usize>>) -> Option<usize> {
-        span.map(|span| self.lines.at(span.start))
+    /// Returns the line of a key, or of the table's header if it does not have the key.
+    fn line_of(&self, key: &str) -> Option<usize> {
+        let written = self.table.get_key_value(key);
+        let line = written.map(|(key, _)| self.lines.at(key.span().start));
+        line.or(self.header)
     }
 
-    /// Returns the line of a key, or of the table's header if the key's line is not known.
-    fn line_of(&self, key: &str, item: &Item) -> Option<usize> {
-        let written = self.table.key(key).and_then(toml_edit::Key::span);
-        self.line(written.or_else(|| item.span())).or(self.header)
+    fn get(&self, key: &str) -> Option<&'a DeValue<'a>> {
+        self.table.get(key).map(Item::get_ref)
     }
 
-    fn get(&self, key: &str) -> Option<&'a Item> {
-        self.table.get(key)
+    /// Returns a table that has a header of its own. Other ways to write one are TOML as well,
+    /// but their diffs are hard to read, and nothing could be added on a line of its own.
+    fn table<'b>(&self, item: &'b Item<'b>) -> Option<(&'b DeTable<'b>, usize)> {
+        let start = item.span().start;
+        let has_header = self.text[start..].starts_with('[');
+        let table = item.get_ref().as_table().filter(|_| has_header);
+        table.map(|table| (table, self.lines.at(start)))
     }
 
-    fn required(&self, key: &str) -> Result<&'a Item, BaselineError> {
+    fn required(&self, key: &str) -> Result<&'a DeValue<'a>, BaselineError> {
         self.get(key).ok_or_else(|| {
             let headline = format!("`{key}` is missing");
             let detail = format!("expected it in {}, found none", self.name);
@@ -162,17 +168,20 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn unexpected(&self, key: &str, item: &Item, expected: &str) -> BaselineError {
-        BaselineError::unexpected(self.line_of(key, item), key, expected, found(item))
+    fn unexpected(&self, key: &str, value: &DeValue, expected: &str) -> BaselineError {
+        BaselineError::unexpected(self.line_of(key), key, expected, found(value))
     }
 
     fn check_keys(&self, known: &'static [&'static str]) -> Result<(), BaselineError> {
-        let Some((key, item)) = self.table.iter().find(|(key, _)| !known.contains(key)) else {
+        let mut keys = toml_file::entries(self.table).into_iter();
+        let unknown = keys.find(|(key, _)| !known.contains(&key.get_ref().as_ref()));
+        let Some((key, _)) = unknown else {
             return Ok(());
         };
+        let key = key.get_ref();
         let headline = format!("unknown key `{}`", quoted(key));
         let detail = format!("expected one of `{}`", known.join("`, `"));
-        let error = BaselineError::new(self.line_of(key, item), headline, detail);
+        let error = BaselineError::new(self.line_of(key), headline, detail);
         Err(match nearest(key, known.iter().copied()) {
             Some(nearest) => error.hint(format!("did you mean `{nearest}`?")),
             None => error,
@@ -181,9 +190,9 @@ impl<'a> Reader<'a> {
 
     fn check_format(&self) -> Result<(), BaselineError> {
         let item = self.required("format")?;
-        match item.as_integer() {
+        match integer(item) {
             Some(format) if format > FORMAT => {
-                Err(BaselineError::newer(self.line_of("format", item), format))
+                Err(BaselineError::newer(self.line_of("format"), format))
             }
             Some(FORMAT) => Ok(()),
             _ => Err(self.unexpected("format", item, &format!("a format from 1 to {FORMAT}"))),
@@ -191,15 +200,15 @@ impl<'a> Reader<'a> {
     }
 
     fn measured(&self) -> Result<Option<MeasuredWith>, BaselineError> {
-        let Some(item) = self.get("measured") else {
+        let Some(item) = self.table.get("measured") else {
             return Ok(None);
         };
-        let table = item
-            .as_table_like()
-            .ok_or_else(|| self.unexpected("measured", item, "a table `[measured]`"))?;
+        let (table, header) = self
+            .table(item)
+            .ok_or_else(|| self.unexpected("measured", item.get_ref(), "a header `[measured]`"))?;
         let measured = Reader {
             table,
-            header: self.line_of("measured", item),
+            header: Some(header),
             name: "[measured]",
             ..*self
         };
@@ -234,11 +243,10 @@ impl<'a> Reader<'a> {
         let Some(item) = self.get("allow") else {
             return Ok(Vec::new());
         };
-        // An inline array of tables is TOML as well, but a diff could not show a change to it
-        // frame by frame.
-        let tables = item
-            .as_array_of_tables()
-            .ok_or_else(|| self.unexpected("allow", item, "tables `[[allow]]`"))?;
+        let tables = item.as_array().filter(|tables| !tables.is_empty());
+        let tables: Option<Vec<_>> =
+            tables.and_then(|tables| tables.iter().map(|item| self.table(item)).collect());
+        let tables = tables.ok_or_else(|| self.unexpected("allow", item, "tables `[[allow]]`"))?;
         if tables.len() > MAX_ALLOWANCES {
             let found = tables.len();
             return Err(BaselineError::too_many(
@@ -251,11 +259,18 @@ impl<'a> Reader<'a> {
         // Frames are compared as they are written. Stacks that only a newer rule for names
         // makes equal add up instead.
         let mut before: BTreeMap<(Vec<&str>, Option<&str>), usize> = BTreeMap::new();
-        let placed = |table: &'a Table| {
-            let (allowance, lines) = (self.allowance(table)?, self.lines_of_table(table));
-            let frames = table.get("stack").and_then(Item::as_array);
-            let resource = table.get("resource").and_then(Item::as_str);
-            let frames = frames.into_iter().flatten().filter_map(Value::as_str);
+        let placed = |(table, header): (&'a DeTable<'a>, usize)| {
+            let allow = Reader {
+                table,
+                header: Some(header),
+                name: "[[allow]]",
+                ..*self
+            };
+            let (allowance, lines) = (allow.allowance()?, allow.lines_from(header));
+            let frames = allow.get("stack").and_then(DeValue::as_array);
+            let resource = allow.get("resource").and_then(DeValue::as_str);
+            let frames = frames.into_iter().flatten();
+            let frames = frames.filter_map(|frame| frame.get_ref().as_str());
             match before.entry((frames.collect(), resource)) {
                 Entry::Vacant(entry) => drop(entry.insert(*lines.start())),
                 Entry::Occupied(entry) => {
@@ -271,49 +286,43 @@ impl<'a> Reader<'a> {
             }
             Ok((allowance, lines))
         };
-        tables.iter().map(placed).collect()
+        tables.into_iter().map(placed).collect()
     }
 
-    fn lines_of_table(&self, table: &Table) -> RangeInclusive<usize> {
-        let first = self.line(table.span()).unwrap_or(1);
-        let ends = table.iter().filter_map(|(_, item)| item.span());
-        let last = ends.map(|span| self.lines.at(span.end.saturating_sub(1)));
-        first..=last.fold(first, usize::max)
+    /// Returns the lines of the table, from its header to its last value.
+    fn lines_from(&self, header: usize) -> RangeInclusive<usize> {
+        let ends = self.table.values().map(|item| item.span().end);
+        let last = ends.map(|end| self.lines.at(end.saturating_sub(1)));
+        header..=last.fold(header, usize::max)
     }
 
-    fn allowance(&self, table: &'a Table) -> Result<Allowance, BaselineError> {
-        let allow = Reader {
-            table,
-            header: self.line(table.span()),
-            name: "[[allow]]",
-            ..*self
-        };
-        allow.check_keys(ALLOW_KEYS)?;
-        let subject = allow.subject()?;
+    fn allowance(&self) -> Result<Allowance, BaselineError> {
+        self.check_keys(ALLOW_KEYS)?;
+        let subject = self.subject()?;
         let (objects, bytes) = match subject
             .resource()
             .map(|resource| (resource, resource.unit()))
         {
-            None => (allow.rate("objects")?, allow.rate("bytes")?),
+            None => (self.rate("objects")?, self.rate("bytes")?),
             Some((resource, Unit::Objects)) => {
-                allow.no_rate("bytes", resource)?;
-                (allow.rate("objects")?, 0.0)
+                self.no_rate("bytes", resource)?;
+                (self.rate("objects")?, 0.0)
             }
             Some((resource, Unit::Bytes)) => {
-                allow.no_rate("objects", resource)?;
-                (0.0, allow.rate("bytes")?)
+                self.no_rate("objects", resource)?;
+                (0.0, self.rate("bytes")?)
             }
         };
-        let law = allow.law_in("law", allow.required("law")?)?;
-        let bytes_law = allow.get("bytes-law");
+        let law = self.law_in("law", self.required("law")?)?;
+        let bytes_law = self.get("bytes-law");
         Ok(Allowance {
             subject,
             rate: Rate { objects, bytes },
             law,
-            bytes_law: bytes_law.map_or(Ok(law), |item| allow.law_in("bytes-law", item))?,
-            reason: allow.optional_string("reason")?,
-            issue: allow.optional_string("issue")?,
-            expires: allow.expires()?,
+            bytes_law: bytes_law.map_or(Ok(law), |item| self.law_in("bytes-law", item))?,
+            reason: self.optional_string("reason")?,
+            issue: self.optional_string("issue")?,
+            expires: self.expires()?,
         })
     }
 
@@ -351,18 +360,18 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn pattern(&self, item: &Item) -> Result<StackPattern, BaselineError> {
+    fn pattern(&self, item: &DeValue) -> Result<StackPattern, BaselineError> {
         let array = item
             .as_array()
             .ok_or_else(|| self.unexpected("stack", item, "an array of frames"))?;
         if array.len() > MAX_FRAMES {
-            let (line, found) = (self.line_of("stack", item), array.len());
+            let (line, found) = (self.line_of("stack"), array.len());
             return Err(BaselineError::too_many(line, "frames", MAX_FRAMES, found));
         }
         let frames = array.iter().map(|value| self.frame(value));
         let pattern = StackPattern::new(frames.collect::<Result<Vec<_>, _>>()?);
         if pattern.frames() == [PatternFrame::Any] {
-            let (line, found) = (self.line_of("stack", item), "a pattern for everything");
+            let (line, found) = (self.line_of("stack"), "a pattern for everything");
             let expected = "a frame beside `\"...\"`";
             return Err(BaselineError::unexpected(
                 line,
@@ -374,11 +383,11 @@ impl<'a> Reader<'a> {
         Ok(pattern)
     }
 
-    fn frame(&self, value: &Value) -> Result<PatternFrame, BaselineError> {
-        let line = self.line(value.span()).or(self.header);
-        match value.as_str() {
+    fn frame(&self, item: &Item) -> Result<PatternFrame, BaselineError> {
+        let line = Some(self.lines.at(item.span().start));
+        match item.get_ref().as_str() {
             None => {
-                let found = found_value(value);
+                let found = found(item.get_ref());
                 Err(BaselineError::unexpected(
                     line,
                     "stack",
@@ -398,16 +407,14 @@ impl<'a> Reader<'a> {
     /// infinite.
     fn rate(&self, key: &str) -> Result<f64, BaselineError> {
         let item = self.required(key)?;
-        let whole = item
-            .as_integer()
-            .and_then(|whole| u64::try_from(whole).ok());
-        match item.as_float().or(whole.map(to_f64)) {
+        let whole = integer(item).and_then(|whole| u64::try_from(whole).ok());
+        match float(item).or(whole.map(to_f64)) {
             Some(rate) if (0.0..=MAX_RATE).contains(&rate) => Ok(rate.abs()),
             _ => Err(self.unexpected(key, item, &format!("a rate from 0 to {MAX_RATE:e}"))),
         }
     }
 
-    fn law_in(&self, key: &str, item: &Item) -> Result<Law, BaselineError> {
+    fn law_in(&self, key: &str, item: &DeValue) -> Result<Law, BaselineError> {
         item.as_str().and_then(Law::from_word).ok_or_else(|| {
             self.unexpected(key, item, "`linear`, `stepped`, `filling` or `fluctuating`")
         })
@@ -418,7 +425,7 @@ impl<'a> Reader<'a> {
             return Ok(None);
         };
         // TOML's own dates are written in the same way.
-        let written = item.as_datetime().map(toml_edit::Datetime::to_string);
+        let written = item.as_datetime().map(ToString::to_string);
         let text = item.as_str().or(written.as_deref());
         let date = text.and_then(|text| text.parse().ok());
         let expected = "a day of the calendar as `YYYY-MM-DD`";
@@ -447,9 +454,7 @@ impl<'a> Reader<'a> {
 
     fn count(&self, key: &str) -> Result<u64, BaselineError> {
         let item = self.required(key)?;
-        let count = item
-            .as_integer()
-            .and_then(|count| u64::try_from(count).ok());
+        let count = integer(item).and_then(|count| u64::try_from(count).ok());
         count.ok_or_else(|| self.unexpected(key, item, "a whole number, zero or more"))
     }
 }

@@ -2,16 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use toml_edit::{ArrayOfTables, DocumentMut, Item, RawString, Table, TableLike, Value};
+use toml::de::DeValue;
 
+use super::text::{Draft, Place, Section, Sections, Value};
 use super::{
-    Acceptance, Accepted, Allowance, AllowanceSubject, Baseline, BaselineError, Date, MAX_RATE,
+    Acceptance, Accepted, Allowance, AllowanceSubject, Baseline, BaselineError, MAX_RATE,
     MeasuredWith, PatternFrame, StackPattern, absorb, round_up,
 };
 use super::{frames, parse};
 use crate::growth::Unit;
-use crate::toml::quoted;
-use crate::{Per, Rate, Resource, SmallMap, to_f64};
+use crate::toml_file::{self, quoted};
+use crate::{Per, Rate, Resource, SmallMap};
 
 fn new_file(per: &Per) -> String {
     format!(
@@ -44,17 +45,23 @@ fn new_file(per: &Per) -> String {
 pub fn update(existing: Option<&str>, accepted: &Acceptance) -> Result<String, BaselineError> {
     let measured = accepted.measured.as_ref();
     let per = measured.map_or(&Per::Iteration, |measured| &measured.per);
-    let text = &existing.map_or_else(|| new_file(per), str::to_owned);
+    let before = existing.map_or_else(|| new_file(per), str::to_owned);
+    let is_crlf = has_crlf_alone(&before);
+    let mut text = before.replace("\r\n", "\n");
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
     let written = parse::read(text.as_bytes())?;
     if measured.is_some() {
         Baseline::parse(text.as_bytes())?.check_per(per)?;
     }
-    let mut document: DocumentMut = text
-        .parse()
-        .map_err(|err: toml_edit::TomlError| BaselineError::new(None, "not TOML", err.message()))?;
+    let document = toml_file::parse(&text)
+        .map_err(|error| BaselineError::new(error.line, "not TOML", error.message))?;
+    let mut sections = Sections::of(&text, &document);
+    let mut draft = Draft::of(&text);
 
     if let Some(measured) = measured {
-        set_measured(&mut document, measured)?;
+        set_measured(&mut draft, &mut sections, measured)?;
     }
     let mut at: SmallMap<AllowanceSubject, Vec<usize>> = SmallMap::default();
     for (index, allowance) in written.allowances.iter().enumerate() {
@@ -68,11 +75,11 @@ pub fn update(existing: Option<&str>, accepted: &Acceptance) -> Result<String, B
         let Some([first, others @ ..]) = at.get(from).map(Vec::as_slice) else {
             continue;
         };
-        let Some(table) = tables(&mut document).get_mut(*first) else {
-            continue;
-        };
-        if let Some(array) = table.get_mut("stack").and_then(Item::as_array_mut) {
-            frames::rewrite(array, to);
+        let section = &mut sections.allowances[*first];
+        if let Some(stack) = section.get("stack")
+            && let Some(array) = stack.get_ref().as_array()
+        {
+            frames::rewrite(&mut draft, stack.span().start, array, to);
         }
         // Other allowances that add up to this one would have the old stack twice.
         if !others.is_empty() {
@@ -80,39 +87,42 @@ pub fn update(existing: Option<&str>, accepted: &Acceptance) -> Result<String, B
             for other in others {
                 absorb(&mut allowance, written.allowances[*other].clone());
             }
-            set_allowance(table, &allowance);
+            set_allowance(&mut draft, section, &allowance);
             doubled.extend(others.iter().map(|other| (*other, *first)));
         }
     }
-    let removed = removed.iter().filter_map(|subject| at.get(subject));
-    let mut gone: BTreeSet<usize> = removed.flatten().copied().collect();
-    hand_on_comments(&mut document, &gone);
-    space_out(&mut document);
     for accepted in agreed {
         match at.get(&accepted.allowance.subject).map(Vec::as_slice) {
-            None | Some([]) => add(&mut document, &accepted.allowance, &at),
+            None | Some([]) => add(&mut draft, &sections, &accepted.allowance, &at),
             Some([first, others @ ..]) => {
-                if let Some(table) = tables(&mut document).get_mut(*first) {
-                    if accepted.expired && accepted.allowance.expires.is_none() {
-                        table.remove("expires");
-                    }
-                    set_allowance(table, &accepted.allowance);
+                let section = &mut sections.allowances[*first];
+                if accepted.expired && accepted.allowance.expires.is_none() {
+                    draft.unset(section, "expires");
                 }
+                set_allowance(&mut draft, section, &accepted.allowance);
                 // The others would add to what is accepted now.
                 doubled.extend(others.iter().map(|other| (*other, *first)));
             }
         }
     }
-    gone.extend(doubled.iter().map(|(index, _)| *index));
-    keep_words(&mut document, doubled);
-    for index in gone.into_iter().rev() {
-        drop(tables(&mut document).remove(index));
+    doubled.sort_unstable();
+    for (index, first) in doubled {
+        keep_words(&mut draft, &mut sections.allowances, index, first);
+        draft.remove(&sections.allowances[index]);
+    }
+    for index in removed
+        .iter()
+        .filter_map(|subject| at.get(subject))
+        .flatten()
+    {
+        draft.remove(&sections.allowances[*index]);
     }
 
-    let mut updated = document.to_string();
-    if has_crlf_alone(text) {
-        // The parser reads both line ends, and keeps neither.
-        updated = updated.replace("\r\n", "\n").replace('\n', "\r\n");
+    let Some(mut updated) = draft.finish() else {
+        return Ok(before);
+    };
+    if is_crlf {
+        updated = updated.replace('\n', "\r\n");
     }
     Baseline::parse(updated.as_bytes())?;
     Ok(updated)
@@ -225,20 +235,17 @@ fn has_crlf_alone(text: &str) -> bool {
     returns > 0 && returns == text.matches('\n').count()
 }
 
-fn set_measured(document: &mut DocumentMut, measured: &MeasuredWith) -> Result<(), BaselineError> {
-    let root = document.as_table_mut();
-    if !root.contains_key("measured") {
-        let mut table = Table::new();
-        // This puts the table before the first `[[allow]]` of a file that had no `[measured]`.
-        table.set_position(Some(0));
-        root.insert("measured", Item::Table(table));
-    }
-    let Some(table) = root.get_mut("measured").and_then(Item::as_table_like_mut) else {
-        return Ok(()); // `read` has refused it.
+fn set_measured<'a>(
+    draft: &mut Draft<'a>,
+    sections: &mut Sections<'a>,
+    measured: &MeasuredWith,
+) -> Result<(), BaselineError> {
+    let count = |key: &'static str, count: u64| {
+        let whole = i64::try_from(count);
+        let refused = |_| BaselineError::of_value(key, "a 63-bit number", &count.to_string());
+        Ok((key, whole.map(Value::Count).map_err(refused)?))
     };
-    if let Some(test) = &measured.test {
-        set(table, "test", test.into());
-    }
+    let is_of_test = measured.per.is_iteration();
     let texts = [
         ("per", measured.per.as_str()),
         ("target", &measured.target),
@@ -246,273 +253,131 @@ fn set_measured(document: &mut DocumentMut, measured: &MeasuredWith) -> Result<(
         ("toolchain", &measured.toolchain),
         ("jemalloc", &measured.jemalloc),
     ];
-    let is_of_test = measured.per.is_iteration();
     let is_said = |(key, text): &(&str, &str)| match is_of_test {
         true => *key != "per",
         false => !text.is_empty(),
     };
-    let mut is_other = is_of_test && table.remove("per").is_some();
-    for (key, text) in texts.into_iter().filter(is_said) {
-        is_other |= set(table, key, Value::from(text));
+    let texts = texts.into_iter().filter(is_said);
+    let mut values: Vec<(&'static str, Value)> =
+        texts.map(|(key, text)| (key, Value::Text(text))).collect();
+    values.push(count("sample-interval", measured.sample_interval)?);
+    let iterations = count("iterations", measured.iterations)?;
+    let test = measured.test.as_deref();
+    let test = test.map(|test| ("test", Value::Text(test)));
+
+    let Some(section) = &mut sections.measured else {
+        let values = test.into_iter().chain(values).chain([iterations]);
+        let table = table("[measured]", values);
+        draft.insert(sections.root, Place::Table, table);
+        return Ok(());
+    };
+    if let Some((key, test)) = test {
+        draft.set(section, key, test);
     }
-    let interval = count("sample-interval", measured.sample_interval)?;
-    is_other |= set(table, "sample-interval", interval);
+    let mut is_other = is_of_test && draft.unset(section, "per");
+    for (key, value) in values {
+        is_other |= draft.set(section, key, value);
+    }
     // Iterations differ from run to run, and must not be the only reason for a merge conflict
     // between two branches.
-    if is_other || !table.contains_key("iterations") {
-        let iterations = count("iterations", measured.iterations)?;
-        set(table, "iterations", iterations);
+    if is_other || !section.has("iterations") {
+        draft.set(section, iterations.0, iterations.1);
     }
     Ok(())
 }
 
-fn count(key: &str, count: u64) -> Result<Value, BaselineError> {
-    let whole = i64::try_from(count).map(Value::from);
-    whole.map_err(|_| BaselineError::of_value(key, "a 63-bit number", &count.to_string()))
+/// Returns the text of a new table.
+fn table<'a>(header: &str, values: impl IntoIterator<Item = (&'static str, Value<'a>)>) -> String {
+    let values = values.into_iter();
+    let lines: String = values
+        .map(|(key, value)| format!("{key} = {}\n", value.written()))
+        .collect();
+    format!("\n{header}\n{lines}")
 }
 
-/// Returns the `[[allow]]` tables; makes an empty list if there are none.
-fn tables(document: &mut DocumentMut) -> &mut ArrayOfTables {
-    let item = document.as_table_mut().entry("allow");
-    let item = item.or_insert_with(|| Item::ArrayOfTables(ArrayOfTables::new()));
-    match item {
-        Item::ArrayOfTables(tables) => tables,
-        _ => unreachable!("`read` has refused it"),
-    }
-}
-
-/// Adds an allowance to a document whose tables are spaced out, see [`space_out`]. `at` has
-/// the places of the file's allowances among its tables.
+/// Adds an allowance. `at` has the places of the file's allowances among its tables.
 fn add(
-    document: &mut DocumentMut,
+    draft: &mut Draft,
+    sections: &Sections,
     allowance: &Allowance,
     at: &SmallMap<AllowanceSubject, Vec<usize>>,
 ) {
-    let mut table = Table::new();
-    match &allowance.subject {
-        AllowanceSubject::Stack(pattern) => {
-            set(&mut table, "stack", frames::written(pattern).into());
-        }
+    let subject = match &allowance.subject {
+        AllowanceSubject::Stack(pattern) => format!("stack = {}\n", frames::written(pattern)),
         AllowanceSubject::Resource(resource) => {
-            set(&mut table, "resource", resource.as_str().into());
+            format!("resource = {}\n", Value::Text(resource.as_str()).written())
         }
-    }
-    set_allowance(&mut table, allowance);
+    };
+    let values = values(allowance, allowance.bytes_law != allowance.law);
+    let table = table(&format!("[[allow]]\n{}", subject.trim_end()), values);
     let all = at.iter();
     let greater = all.filter(|(subject, _)| *subject > allowance.subject);
     let greater = greater.flat_map(|(_, at)| at);
-    let positions = greater.filter_map(|index| tables(document).get(*index)?.position());
-    if let Some(before) = positions.min() {
-        // Tables with the same position are written in the order of the list.
-        table.set_position(Some(before - 1));
-        tables(document).push(table);
-        return;
-    }
-    // Comments at the end of the file stay before the table that is added.
-    let trailing = document.trailing().as_str().unwrap_or_default().to_owned();
-    if !trailing.trim().is_empty() {
-        let end = if trailing.ends_with('\n') { "" } else { "\n" };
-        table.decor_mut().set_prefix(format!("{trailing}{end}\n"));
-        document.set_trailing("");
-    }
-    // This puts it behind `[measured]`, even if no other allowance is left.
-    table.set_position(Some(isize::MAX));
-    tables(document).push(table);
-}
-
-/// Doubles all positions, which leaves room for one more right before each table.
-fn space_out(document: &mut DocumentMut) {
-    for (_, item) in document.iter_mut() {
-        let tables: Vec<&mut Table> = match item {
-            Item::Table(table) => vec![table],
-            Item::ArrayOfTables(tables) => tables.iter_mut().collect(),
-            _ => Vec::new(),
-        };
-        for table in tables {
-            let twice = table.position().map(|position| position.saturating_mul(2));
-            table.set_position(twice);
-        }
-    }
-}
-
-fn set_allowance(table: &mut Table, allowance: &Allowance) {
-    let (law, bytes_law) = (allowance.law, allowance.bytes_law);
-    let unit = allowance.subject.resource().map(Resource::unit);
-    if unit != Some(Unit::Bytes) {
-        set(table, "objects", allowance.rate.objects.into());
-    }
-    if unit != Some(Unit::Objects) {
-        set(table, "bytes", allowance.rate.bytes.into());
-    }
-    set(table, "law", law.as_str().into());
-    // An existing key may have a comment, so it stays.
-    if bytes_law != law || table.contains_key("bytes-law") {
-        set(table, "bytes-law", bytes_law.as_str().into());
-    }
-    for (key, words) in [("reason", &allowance.reason), ("issue", &allowance.issue)] {
-        if let Some(words) = words {
-            set(table, key, words.into());
-        }
-    }
-    if let Some(expires) = allowance.expires {
-        set_expires(table, expires);
-    }
-}
-
-fn set_expires(table: &mut Table, date: Date) {
-    // The date is written as a TOML date, or as a string if a person wrote a string.
-    let text = date.to_string();
-    let date = match table.get("expires").is_some_and(Item::is_str) {
-        true => None,
-        false => text.parse::<toml_edit::Datetime>().ok(),
+    let greater = greater.map(|index| &sections.allowances[*index]);
+    let end = sections.end();
+    let place = match greater.min_by_key(|section| section.header) {
+        Some(next) => next.above,
+        // Comments at the end of the file stay before the table that is added.
+        None if !draft.text[end..].trim().is_empty() => draft.text.len(),
+        None => end,
     };
-    set(table, "expires", date.map_or(text.into(), Value::from));
+    draft.insert(place, Place::Table, table);
 }
 
-/// Sets a key if its value differs, and keeps the comment that follows it. Returns whether the
-/// value differed.
-fn set(table: &mut dyn TableLike, key: &str, mut value: Value) -> bool {
-    match table.get_mut(key).and_then(Item::as_value_mut) {
-        None => drop(table.insert(key, Item::Value(value))),
-        Some(written) if same(written, &value) => return false,
-        Some(written) => {
-            *value.decor_mut() = written.decor().clone();
-            *written = value;
-        }
-    }
-    true
+/// Returns the keys of an allowance that are not its subject, in their order.
+fn values(allowance: &Allowance, has_bytes_law: bool) -> Vec<(&'static str, Value<'_>)> {
+    let unit = allowance.subject.resource().map(Resource::unit);
+    let text = |text: &'static str| Some(Value::Text(text));
+    let Rate { objects, bytes } = allowance.rate;
+    let values = [
+        (
+            "objects",
+            (unit != Some(Unit::Bytes)).then_some(Value::Number(objects)),
+        ),
+        (
+            "bytes",
+            (unit != Some(Unit::Objects)).then_some(Value::Number(bytes)),
+        ),
+        ("law", text(allowance.law.as_str())),
+        (
+            "bytes-law",
+            text(allowance.bytes_law.as_str()).filter(|_| has_bytes_law),
+        ),
+        ("reason", allowance.reason.as_deref().map(Value::Text)),
+        ("issue", allowance.issue.as_deref().map(Value::Text)),
+        ("expires", allowance.expires.map(Value::Day)),
+    ];
+    let values = values.into_iter();
+    values
+        .filter_map(|(key, value)| Some((key, value?)))
+        .collect()
 }
 
-/// Returns whether two values mean the same, however they are written.
-fn same(written: &Value, value: &Value) -> bool {
-    match (written, value) {
-        (Value::String(one), Value::String(two)) => one.value() == two.value(),
-        (Value::Integer(one), Value::Integer(two)) => one.value() == two.value(),
-        (Value::Float(one), Value::Float(two)) => one.value().total_cmp(two.value()).is_eq(),
-        (Value::Integer(one), Value::Float(two)) => {
-            u64::try_from(*one.value()).is_ok_and(|one| to_f64(one).total_cmp(two.value()).is_eq())
-        }
-        (Value::Datetime(one), Value::Datetime(two)) => one.value() == two.value(),
-        _ => false,
-    }
-}
-
-/// Moves comments and words out of allowances that are now part of another one. `doubled` has
-/// pairs of an allowance's place and the place of that other one. Comments go above the other
-/// one. Its reason and issue are set if it has none.
-fn keep_words(document: &mut DocumentMut, mut doubled: Vec<(usize, usize)>) {
-    doubled.sort_unstable();
-    for (index, first) in &doubled {
-        let tables = tables(document);
-        let Some(table) = tables.get(*index).cloned() else {
-            continue;
-        };
-        let Some(first) = tables.get_mut(*first) else {
-            continue;
-        };
-        for key in ["reason", "issue"] {
-            if let (None, Some(item)) = (first.get(key), table.get(key)) {
-                let words = item.as_str().unwrap_or_default().to_owned();
-                set(first, key, words.into());
+fn set_allowance<'a>(draft: &mut Draft<'a>, section: &mut Section<'a>, allowance: &Allowance) {
+    // An existing key may have a comment, so it stays.
+    let has_bytes_law = allowance.bytes_law != allowance.law || section.has("bytes-law");
+    for (key, value) in values(allowance, has_bytes_law) {
+        let written = section.get(key).map(|item| item.get_ref());
+        match (value, written) {
+            // The date is written as a TOML date, or as a string if a person wrote a string.
+            (Value::Day(day), Some(DeValue::String(_))) => {
+                draft.set(section, key, Value::Text(&day.to_string()))
             }
-        }
-        let above = first.decor().prefix().and_then(RawString::as_str);
-        let prefix = format!("{}{}", above.unwrap_or("\n"), comments(&table));
-        first.decor_mut().set_prefix(prefix);
-    }
-}
-
-/// Moves the comments above an allowance that is removed to what follows it. The comment right
-/// above the allowance, and comments inside it, are removed with it.
-fn hand_on_comments(document: &mut DocumentMut, gone: &BTreeSet<usize>) {
-    for index in gone.iter().rev() {
-        let Some(table) = tables(document).get(*index) else {
-            continue;
+            _ => draft.set(section, key, value),
         };
-        let position = table.position();
-        let Some(comments) = apart(prefix(table)) else {
-            continue;
-        };
-        let joined = |rest: &str| match rest.starts_with('\n') || rest.is_empty() {
-            true => format!("{comments}{rest}"),
-            // Without the empty line, the comment would belong to the following table.
-            false => format!("{comments}\n{rest}"),
-        };
-        match following(document, position, gone) {
-            Some(next) => {
-                // A header follows, even if nothing is above it.
-                let rest = Some(prefix(next)).filter(|rest| !rest.is_empty());
-                let prefix = joined(rest.unwrap_or("\n"));
-                next.decor_mut().set_prefix(prefix);
-            }
-            None => {
-                let trailing = joined(document.trailing().as_str().unwrap_or_default());
-                document.set_trailing(trailing);
-            }
-        }
     }
 }
 
-/// Returns the first table after a position that is not removed.
-fn following<'a>(
-    document: &'a mut DocumentMut,
-    position: Option<isize>,
-    gone: &BTreeSet<usize>,
-) -> Option<&'a mut Table> {
-    let mut after = Vec::new();
-    for (key, item) in document.iter_mut() {
-        match item {
-            Item::Table(table) => after.push(table),
-            Item::ArrayOfTables(tables) if key == "allow" => {
-                let tables = tables.iter_mut().enumerate();
-                let kept = tables.filter(|(index, _)| !gone.contains(index));
-                after.extend(kept.map(|(_, table)| table));
-            }
-            _ => {}
+/// Moves comments and words out of an allowance that is now part of another one. Comments go above
+/// the other one. Its reason and issue are set if it has none.
+fn keep_words<'a>(draft: &mut Draft<'a>, sections: &mut [Section<'a>], index: usize, first: usize) {
+    for key in ["reason", "issue"] {
+        let words = sections[index].get(key);
+        let words = words.and_then(|item| item.get_ref().as_str());
+        if let (false, Some(words)) = (sections[first].has(key), words) {
+            draft.set(&mut sections[first], key, Value::Text(words));
         }
     }
-    after.retain(|table| table.position() > position);
-    after.into_iter().min_by_key(|table| table.position())
-}
-
-/// Returns the comments above a table that an empty line separates from it.
-fn apart(prefix: &str) -> Option<String> {
-    // After the last line feed comes the indentation of the header.
-    let lines: Vec<&str> = prefix[..prefix.rfind('\n')?].split('\n').collect();
-    let is_comment = |line: &&str| line.trim_start().starts_with('#');
-    let end = lines.iter().rposition(|line| !is_comment(line))?;
-    let comments = lines[..end].join("\n");
-    let comments = comments.trim_end();
-    (!comments.trim_start().is_empty()).then(|| format!("{comments}\n"))
-}
-
-fn prefix(table: &Table) -> &str {
-    frames::text(table.decor().prefix())
-}
-
-/// Returns every comment of an allowance, each on a line of its own.
-fn comments(table: &Table) -> String {
-    // This works on the text, because the document keeps comments in half a dozen places.
-    // Strings are emptied first, because a string may contain a line that looks like a
-    // comment.
-    let mut table = table.clone();
-    for (_, item) in table.iter_mut() {
-        match item.as_value_mut() {
-            Some(Value::Array(array)) => array.iter_mut().for_each(empty),
-            Some(value) => empty(value),
-            None => {}
-        }
-    }
-    let (above, beside) = (prefix(&table), frames::text(table.decor().suffix()));
-    let text = format!("{above}{beside}\n{table}");
-    let comments = text
-        .lines()
-        .filter_map(|line| Some(&line[line.find('#')?..]));
-    comments.flat_map(|comment| [comment, "\n"]).collect()
-}
-
-fn empty(value: &mut Value) {
-    let decor = value.decor().clone();
-    *value = Value::from("");
-    *value.decor_mut() = decor;
+    let comments = sections[index].comments(draft.text);
+    draft.insert(sections[first].header, Place::Above, comments);
 }

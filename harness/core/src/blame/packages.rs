@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use toml_edit::{Document, Item, Table};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
 
 use crate::fold::HARNESS;
 
@@ -26,12 +27,12 @@ impl Packages {
     /// paths of source files tell whose code a frame is.
     pub fn of_lockfile(text: &str) -> Packages {
         let mut packages = Packages::default();
-        let Ok(document) = Document::parse(text) else {
+        let Ok(document) = DeTable::parse(text) else {
             return packages;
         };
-        let listed = document.get("package").and_then(Item::as_array_of_tables);
-        for package in listed.into_iter().flatten() {
-            packages.add(package);
+        let listed = document.get_ref().get("package").map(Spanned::get_ref);
+        for package in listed.and_then(DeValue::as_array).into_iter().flatten() {
+            packages.add(package.get_ref());
         }
         packages
     }
@@ -43,15 +44,16 @@ impl Packages {
         self
     }
 
-    fn add(&mut self, package: &Table) {
-        let text = |key| package.get(key).and_then(Item::as_str);
+    fn add(&mut self, package: &DeValue) {
+        let text = |key| package.get(key)?.get_ref().as_str();
         let (Some(name), version) = (text("name"), text("version").unwrap_or_default()) else {
             return;
         };
-        let dependencies = package.get("dependencies").and_then(Item::as_array);
-        let needed = dependencies.into_iter().flatten().filter_map(|needed| {
+        let dependencies = package.get("dependencies").map(Spanned::get_ref);
+        let dependencies = dependencies.and_then(DeValue::as_array).into_iter();
+        let needed = dependencies.flatten().filter_map(|needed| {
             // `name`, `name version` or `name version (source)`
-            let mut words = needed.as_str()?.split(' ');
+            let mut words = needed.get_ref().as_str()?.split(' ');
             let name = crate_name(words.next()?);
             Some(
                 words
@@ -65,7 +67,7 @@ impl Packages {
         for key in [name.clone(), format!("{name} {version}")] {
             self.needs.entry(key).or_default().extend(needed.clone());
         }
-        match package.contains_key("source") {
+        match package.get("source").is_some() {
             true => {
                 let versions = self.versions.entry(name.clone()).or_default();
                 versions.insert(version.to_owned());

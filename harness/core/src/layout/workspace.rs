@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use toml_edit::{Document, Item, TableLike};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
 
 /// Returns the root of a package's workspace, or the package's own folder if it is in none.
 ///
@@ -14,25 +15,33 @@ pub fn workspace_root(manifest_dir: &Path, manifest: impl Fn(&Path) -> Option<St
     let above = manifest_dir.ancestors().enumerate();
     let mut roots = above.filter_map(|(height, dir)| {
         let text = manifest(dir)?;
-        let document = Document::parse(text.as_str()).ok()?;
-        root_by(
-            dir,
-            document.as_table(),
-            (height > 0).then_some(manifest_dir),
-        )
+        let manifest = parsed(&text)?;
+        root_by(dir, &manifest, (height > 0).then_some(manifest_dir))
     });
     roots.next().unwrap_or_else(|| manifest_dir.to_owned())
 }
 
+fn parsed(manifest: &str) -> Option<DeValue<'_>> {
+    let table = DeTable::parse(manifest).ok()?;
+    Some(DeValue::Table(table.into_inner()))
+}
+
+/// Returns what is at a path of keys.
+fn at<'a, 'text>(value: &'a DeValue<'text>, path: &[&str]) -> Option<&'a DeValue<'text>> {
+    let mut keys = path.iter();
+    keys.try_fold(value, |value, key| value.get(key).map(Spanned::get_ref))
+}
+
 /// Returns the root that a manifest names, for its own package or for a package below.
-fn root_by(dir: &Path, manifest: &dyn TableLike, below: Option<&Path>) -> Option<PathBuf> {
-    let Some(workspace) = manifest.get("workspace").and_then(Item::as_table_like) else {
-        let pointer = manifest.get("package")?.get("workspace")?.as_str()?;
+fn root_by(dir: &Path, manifest: &DeValue, below: Option<&Path>) -> Option<PathBuf> {
+    let Some(workspace) = at(manifest, &["workspace"]).filter(|found| found.is_table()) else {
+        let pointer = at(manifest, &["package", "workspace"])?.as_str()?;
         return Some(joined(dir, pointer));
     };
     let lists = |key: &str| {
-        let list = workspace.get(key).and_then(Item::as_array);
-        let mut paths = list.into_iter().flatten().filter_map(|path| path.as_str());
+        let list = at(workspace, &[key]).and_then(DeValue::as_array);
+        let paths = list.into_iter().flatten();
+        let mut paths = paths.filter_map(|path| path.get_ref().as_str());
         below.is_some_and(|package| paths.any(|path| package.starts_with(joined(dir, path))))
     };
     // A package that is listed as a member is not excluded.
@@ -56,9 +65,9 @@ fn joined(dir: &Path, path: &str) -> PathBuf {
 /// Returns the folder of the package whose benches a package has as tests, as its manifest names it:
 /// `[package.metadata.plimsoll] directory`.
 pub fn directory_of_benches(manifest: &str) -> Option<PathBuf> {
-    let manifest = Document::parse(manifest).ok()?;
-    let metadata = manifest.get("package")?.get("metadata")?.get("plimsoll")?;
-    metadata.get("directory")?.as_str().map(PathBuf::from)
+    let manifest = parsed(manifest)?;
+    let directory = at(&manifest, &["package", "metadata", "plimsoll", "directory"])?;
+    directory.as_str().map(PathBuf::from)
 }
 
 /// Returns whether a workspace's manifest has the programs of a profile stripped. `profile` is a
@@ -66,28 +75,24 @@ pub fn directory_of_benches(manifest: &str) -> Option<PathBuf> {
 ///
 /// A program that was stripped of its debug information looks like one that was built without.
 pub fn strips(manifest: &str, profile: &str) -> bool {
-    let Ok(document) = Document::parse(manifest) else {
+    let Some(manifest) = parsed(manifest) else {
         return false;
     };
     let set = |profile: &str| {
-        let profile = document.get("profile")?.get(profile)?;
-        let strip = profile.get("strip")?;
+        let strip = at(&manifest, &["profile", profile, "strip"])?;
         Some(!matches!(strip.as_str(), Some("none")) && strip.as_bool() != Some(false))
     };
-    let inherited = |profile: &str| {
-        let inherits = document.get("profile")?.get(profile)?.get("inherits")?;
-        inherits.as_str().map(str::to_owned)
-    };
+    let inherited = |profile: &str| at(&manifest, &["profile", profile, "inherits"])?.as_str();
     let mut profile = match profile {
-        "debug" => "dev".to_owned(),
-        other => other.to_owned(),
+        "debug" => "dev",
+        other => other,
     };
     // A profile that inherits from itself does so for ever.
     for _ in 0..8 {
-        if let Some(strips) = set(&profile) {
+        if let Some(strips) = set(profile) {
             return strips;
         }
-        match inherited(&profile) {
+        match inherited(profile) {
             Some(next) => profile = next,
             None => return false,
         }

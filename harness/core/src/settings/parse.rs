@@ -2,13 +2,13 @@
 
 use std::ffi::OsString;
 
-use toml_edit::{Document, Item, Value};
+use toml::de::DeValue;
 
 use super::keys::variable;
 use super::{KEYS, Key, Kind, MAX_BYTES, Settings, SettingsError};
 use super::{nearest_sample_interval, units};
 use crate::SmallMap;
-use crate::toml::{found, line_at, meant, nearest, quoted, quoted_message};
+use crate::toml_file::{self, found, integer, line_at, meant, nearest, quoted};
 
 /// The settings of one file, or of the environment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,17 +44,13 @@ impl Layer {
             let message = "not a text file\n  expected UTF-8, found other bytes";
             SettingsError::new(Some(line), message)
         })?;
-        let document = Document::parse(text).map_err(|error| {
-            let line = error.span().map(|span| line_at(bytes, span.start));
-            let message = quoted_message(error.message());
-            SettingsError::new(line, format!("not TOML\n  {message}"))
+        let table = toml_file::parse(text).map_err(|error| {
+            SettingsError::new(error.line, format!("not TOML\n  {}", error.message))
         })?;
-        let table = document.as_table();
         let mut layer = Layer::default();
-        for (name, item) in table.iter() {
-            let written = table.key(name).and_then(toml_edit::Key::span);
-            let span = written.or_else(|| item.span());
-            let line = span.map(|span| line_at(bytes, span.start));
+        for (name, item) in toml_file::entries(&table) {
+            let line = Some(line_at(bytes, name.span().start));
+            let (name, item) = (name.get_ref(), item.get_ref());
             let wrong = |message| SettingsError::new(line, message);
             let key = Key::find(name).ok_or_else(|| wrong(unknown(name)))?;
             let shown = format!("`{name}`");
@@ -161,27 +157,25 @@ fn misspelt(name: &str) -> Result<(), String> {
 }
 
 /// Returns the text of a value, if its TOML type fits the kind.
-fn written_as(kind: Kind, item: &Item) -> Option<String> {
-    match (kind, item.as_value()?) {
-        (Kind::Time | Kind::Size | Kind::Word(_), Value::String(text)) => {
-            Some(text.value().clone())
+fn written_as(kind: Kind, value: &DeValue) -> Option<String> {
+    match (kind, value) {
+        (Kind::Time | Kind::Size | Kind::Word(_), DeValue::String(text)) => Some(text.to_string()),
+        (Kind::Count | Kind::SampleInterval, DeValue::Integer(_)) => {
+            integer(value).map(|number| number.to_string())
         }
-        (Kind::Count | Kind::SampleInterval, Value::Integer(number)) => {
-            Some(number.value().to_string())
-        }
-        (Kind::Flag, Value::Boolean(flag)) => Some(flag.value().to_string()),
+        (Kind::Flag, DeValue::Boolean(flag)) => Some(flag.to_string()),
         _ => None,
     }
 }
 
 /// Describes a value of another TOML type. `"10"` is shown as a string, because it is not a
 /// number.
-fn found_for(kind: Kind, item: &Item) -> String {
-    match (kind, item.as_str()) {
+fn found_for(kind: Kind, value: &DeValue) -> String {
+    match (kind, value.as_str()) {
         (Kind::Count | Kind::SampleInterval | Kind::Flag, Some(text)) => {
             format!("the string `{}`", quoted(text))
         }
-        _ => found(item),
+        _ => found(value),
     }
 }
 

@@ -80,6 +80,7 @@ fn values() {
     assert_snapshot!(allow("stack = [\n  'a',\n  1,\n]"), @"error: line 5: unexpected `stack`: expected a frame's name, found `1`");
     assert_snapshot!(allow("stack = ['...', '...']"), @r#"error: line 3: unexpected `stack`: expected a frame beside `"..."`, found a pattern for everything"#);
     assert_snapshot!(parsed("format = 1\nallow = [{ stack = ['a'] }]"), @"error: line 2: unexpected `allow`: expected tables `[[allow]]`, found an array");
+    assert_snapshot!(parsed("format = 1\nmeasured = {}"), @"error: line 2: unexpected `measured`: expected a header `[measured]`, found a table");
     let interval = FULL.replace("sample-interval = 1", "sample-interval = 0");
     assert_snapshot!(parsed(&interval), @"error: line 10: unexpected `sample-interval`: expected 1, which is exact, or more, found `0`");
 

@@ -150,6 +150,8 @@ fn what_is_as_agreed_stays_as_it_is_written() {
     );
     assert!(windows.contains("# ours\r\n"));
     assert!(!windows.replace("\r\n", "").contains('\n'));
+    let odd = "format = 1\r\n[[ allow ]]\nresource = 'threads'\nobjects = 1\nlaw = 'linear'\n# end";
+    assert_eq!(updated(Some(odd), vec![]), odd);
 }
 
 #[test]
@@ -372,6 +374,11 @@ fn a_moved_allowance_keeps_all_but_its_caller() {
     let lines = CALLERS.replace("['x', 'a']", "[\n    'x',\n    'y',\n    'a',\n]");
     let shorter = CALLERS.replace("['x', 'a']", "[\n    'a',\n]");
     assert_eq!(moved(&lines, "x y a", "a"), shorter);
+    let last = CALLERS.replace("['x', 'a']", "[\n    'x', # x\n    'y', 'a'\n]");
+    let longer = last.replace("'a'\n", "'a',\n    \"b\"\n");
+    assert_eq!(moved(&last, "x y a", "x y a b"), longer);
+    let shorter = last.replace(", 'a'", "");
+    assert_eq!(moved(&last, "x y a", "x y"), shorter);
     let empty = CALLERS.replace("['x', 'a']", "[]");
     let filled = CALLERS.replace("['x', 'a']", r#"["y", "a"]"#);
     assert_eq!(moved(&empty, "", "y a"), filled);

@@ -1,9 +1,51 @@
-//! What the error messages about baselines and settings share: where something is in a file,
-//! what is there, and which known key it resembles.
+//! What baselines and settings share: how their files are parsed, and what error messages say:
+//! where something is in a file, what is there, and which known key it resembles.
 
-use toml_edit::{Item, Value};
+use std::borrow::Cow;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
 
 use plimsoll_text::escape::{self, is_hidden};
+
+/// A value, and its place in the file.
+pub(crate) type Item<'a> = Spanned<DeValue<'a>>;
+
+/// Why a text is not TOML.
+pub(crate) struct NotToml {
+    /// The line, counted from 1.
+    pub(crate) line: Option<usize>,
+    /// The parser's own words. Nothing else of them is of the file.
+    pub(crate) message: String,
+}
+
+pub(crate) fn parse(text: &str) -> Result<DeTable<'_>, NotToml> {
+    let parsed = DeTable::parse(text).map_err(|error| NotToml {
+        line: error
+            .span()
+            .map(|span| line_at(text.as_bytes(), span.start)),
+        message: quoted_message(error.message()),
+    });
+    parsed.map(Spanned::into_inner)
+}
+
+/// Returns the entries of a table in the order of the file.
+pub(crate) fn entries<'a, 'text>(
+    table: &'a DeTable<'text>,
+) -> Vec<(&'a Spanned<Cow<'text, str>>, &'a Item<'text>)> {
+    let mut entries: Vec<_> = table.iter().collect();
+    entries.sort_by_key(|(key, _)| key.span().start);
+    entries
+}
+
+pub(crate) fn integer(value: &DeValue) -> Option<i64> {
+    let number = value.as_integer()?;
+    i64::from_str_radix(number.as_str(), number.radix()).ok()
+}
+
+pub(crate) fn float(value: &DeValue) -> Option<f64> {
+    value.as_float()?.as_str().parse().ok()
+}
 
 /// Returns the line of an offset, counted from 1.
 pub(crate) fn line_at(text: &[u8], offset: usize) -> usize {
@@ -14,7 +56,7 @@ pub(crate) fn line_at(text: &[u8], offset: usize) -> usize {
 }
 
 /// Returns the parser's message about a file, without hidden characters and cut to length.
-pub(crate) fn quoted_message(message: &str) -> String {
+fn quoted_message(message: &str) -> String {
     // The limit is longer than for a quote of a file, because the parser lists what it
     // expected.
     message
@@ -25,28 +67,26 @@ pub(crate) fn quoted_message(message: &str) -> String {
 }
 
 /// Returns what was found where something else was expected.
-pub(crate) fn found(item: &Item) -> String {
-    match item.as_value() {
-        Some(value) => found_value(value),
-        None => format!("a {}", item.type_name()),
-    }
-}
-
-/// The same for a value.
-pub(crate) fn found_value(value: &Value) -> String {
+pub(crate) fn found(value: &DeValue) -> String {
     match value {
         // Without these words, the text would look like the number or boolean that was
         // expected.
-        Value::String(text) if is_literal(text.value()) => {
-            format!("the text `\"{}\"`", quoted(text.value()))
+        DeValue::String(text) if is_literal(text) => {
+            format!("the text `\"{}\"`", quoted(text))
         }
-        Value::String(text) => format!("`{}`", quoted(text.value())),
-        Value::Integer(number) => format!("`{}`", number.value()),
-        Value::Float(number) => format!("`{:?}`", number.value()),
-        Value::Boolean(truth) => format!("`{}`", truth.value()),
-        Value::Datetime(time) => format!("`{}`", time.value()),
-        Value::Array(_) => "an array".to_owned(),
-        Value::InlineTable(_) => "a table".to_owned(),
+        DeValue::String(text) => format!("`{}`", quoted(text)),
+        DeValue::Integer(number) => match integer(value) {
+            Some(number) => format!("`{number}`"),
+            None => format!("`{}`", quoted(number.as_str())),
+        },
+        DeValue::Float(number) => match float(value) {
+            Some(number) => format!("`{number:?}`"),
+            None => format!("`{}`", quoted(number.as_str())),
+        },
+        DeValue::Boolean(truth) => format!("`{truth}`"),
+        DeValue::Datetime(time) => format!("`{time}`"),
+        DeValue::Array(_) => "an array".to_owned(),
+        DeValue::Table(_) => "a table".to_owned(),
     }
 }
 
