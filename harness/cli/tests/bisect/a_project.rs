@@ -2,15 +2,20 @@
 //! `bisect` and `check`. A function that leaks gets another module, and the commits before do not
 //! have the test.
 
+#[path = "../built/mod.rs"]
+pub(crate) mod built;
+
+use std::env;
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::Command;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::built::{build_as_all_do, shared, workspace};
-use crate::git::{alone, everything_and_times, git as git_in, init};
-use crate::project::Ran;
+use crate::git::{alone, everything_and_times, git as git_in, init, write};
+use crate::project::{PLIMSOLL, Ran};
+use built::{build_as_all_do, shared, workspace};
 
 /// The name of the manifest's edition is left out: it is 2015.
 const MANIFEST: &str = "[package]\nname = \"demo\"\nversion = \"0.1.0\"\n";
@@ -29,7 +34,8 @@ impl Cache {
 }
 ";
 
-const TEST: &str = "use plimsoll::Scenario;
+/// For the project's test target `leaks`.
+pub(crate) const TEST: &str = "use plimsoll::Scenario;
 
 fn fill() -> Scenario {
     Scenario::new(\"fill\", || {
@@ -41,38 +47,31 @@ fn fill() -> Scenario {
 plimsoll::main!(fill());
 ";
 
-struct Demo {
-    /// Not in this repository: cargo would take it for a part of it.
-    _dir: tempfile::TempDir,
-    top: PathBuf,
+/// A project that cargo builds.
+pub(crate) struct Demo {
+    pub(crate) top: PathBuf,
     target: PathBuf,
     /// One at a time: what is built is shared.
     _lock: File,
 }
 
 impl Demo {
-    fn new() -> Demo {
+    pub(crate) fn at(top: PathBuf) -> Demo {
         let (shared, lock) = shared();
-        let dir = tempfile::tempdir().unwrap();
-        let demo = Demo {
-            top: dir.path().join("demo"),
-            _dir: dir,
-            target: shared.join("target"),
+        let target = shared.join("target");
+        Demo {
+            top,
+            target,
             _lock: lock,
-        };
-        init(&demo.top);
-        fs::create_dir(demo.top.join("src")).unwrap();
-        demo.write("Cargo.toml", MANIFEST);
-        demo.write(".gitignore", "/target\n");
-        demo
+        }
     }
 
-    fn write(&self, path: &str, text: &str) {
-        fs::write(self.top.join(path), text).unwrap();
+    pub(crate) fn write(&self, path: &str, text: &str) {
+        write(&self.top.join(path), text);
     }
 
-    fn git(&self, line: &str) {
-        git_in(&self.top, line);
+    pub(crate) fn git(&self, line: &str) -> String {
+        git_in(&self.top, line)
     }
 
     /// A commit whose cache, in that module, keeps what has that key.
@@ -85,52 +84,60 @@ impl Demo {
         self.git(&format!("tag {tag}"));
     }
 
+    /// The versions of this repository, which have been fetched.
+    pub(crate) fn copy_versions(&self) {
+        fs::copy(workspace().join("Cargo.lock"), self.top.join("Cargo.lock")).unwrap();
+    }
+
     fn command(&self, program: &str, line: &str) -> Command {
         let mut command = Command::new(program);
         build_as_all_do(alone(&mut command))
             .args(line.split(' '))
-            .current_dir(&self.top);
+            .current_dir(&self.top)
+            // The repository of these tests is none of the project's.
+            .env("GIT_CEILING_DIRECTORIES", self.top.parent().unwrap());
         command
     }
 
     #[track_caller]
-    fn cargo(&self, line: &str, says: &[&str]) -> Ran {
+    pub(crate) fn cargo(&self, line: &str, says: &[&str]) -> Ran {
         // An absolute path, as cargo sets it for a test.
-        let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+        let cargo = env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
         let mut command = self.command(&cargo, line);
         let output = command.env("CARGO_TARGET_DIR", &self.target).output();
         Ran::of(&output.unwrap()).has(0, says)
     }
 
-    fn plimsoll(&self, line: &str) -> Ran {
-        let mut command = self.command(env!("CARGO_BIN_EXE_plimsoll"), line);
-        // A commit that leaks does so in every iteration, so few iterations show it.
-        let output = command.env("PLIMSOLL_MAX_ITERATIONS", "2000").output();
-        Ran::of(&output.unwrap())
+    /// A command line of `plimsoll` that ends with a path, in which there may be blanks.
+    fn plimsoll(&self, line: &str, path: impl AsRef<OsStr>) -> Ran {
+        let mut command = self.command(PLIMSOLL, line);
+        // Code that leaks does so in every iteration, so few iterations show it.
+        let command = command.arg(path).env("PLIMSOLL_MAX_ITERATIONS", "2000");
+        Ran::of(&command.output().unwrap())
     }
 
-    /// What a command prints.
-    #[track_caller]
-    fn json(&self, line: &str, status: i32) -> Value {
-        let target = self.target.display();
-        let line = format!("{line} --json --budget 60s --target-dir {target}");
-        self.plimsoll(&line).has(status, &[]).json()
+    /// One that measures.
+    pub(crate) fn measures(&self, line: &str) -> Ran {
+        self.plimsoll(&format!("{line} --budget 60s --target-dir"), &self.target)
     }
 }
 
 #[test]
 fn from_init_on_an_old_tag_to_the_commit() {
-    let demo = Demo::new();
+    // Not in this repository: cargo would take it for a part of it.
+    let folder = tempfile::tempdir().unwrap();
+    let demo = Demo::at(folder.path().join("demo"));
+    init(&demo.top);
+    demo.write("Cargo.toml", MANIFEST);
+    demo.write(".gitignore", "/target\n");
     demo.commit("cache", "key % 8", "v1");
     demo.commit("cache", "key % 9", "v2");
     demo.commit("cache", "key", "v3");
 
-    let harness = workspace().join("harness/measure");
-    let init = format!("init --yes --path {}", harness.display());
     let says = ["demo-leaks", "cargo test --test leaks"];
-    demo.plimsoll(&init).has(0, &says);
-    // The versions of this repository, which have been fetched.
-    fs::copy(workspace().join("Cargo.lock"), demo.top.join("Cargo.lock")).unwrap();
+    let harness = workspace().join("harness/measure");
+    demo.plimsoll("init --yes --path", harness).has(0, &says);
+    demo.copy_versions();
     let says = ["test window ... ok", "1 passed; 0 failed"];
     demo.cargo("test --offline --test leaks", &says);
     // Others' tests do not build the harness for it.
@@ -147,7 +154,8 @@ fn from_init_on_an_old_tag_to_the_commit() {
     demo.git("bisect start --no-checkout v4 v1");
 
     let before = everything_and_times(&demo.top);
-    let found = demo.json("bisect v1 v4 --scenario fill --stack Cache::put", 0);
+    let search = "bisect v1 v4 --scenario fill --stack Cache::put --json";
+    let found = demo.measures(search).has(0, &[]).json();
     assert_eq!(everything_and_times(&demo.top), before);
     let first = &found["first_bad"];
     assert_eq!(first["subject"], "v3", "{found:#}");
@@ -159,7 +167,8 @@ fn from_init_on_an_old_tag_to_the_commit() {
     assert_eq!(found["tested"].as_array().unwrap().len(), 2, "{found:#}");
     assert_eq!(found["builds"], 4);
 
-    let checked = demo.json("check --baseline-rev v1", 1);
+    let check = "check --baseline-rev v1 --json";
+    let checked = demo.measures(check).has(1, &[]).json();
     let scenario = &checked["scenarios"][0];
     assert_eq!(scenario["result"], "regressed", "{checked:#}");
 }

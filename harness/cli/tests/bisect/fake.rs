@@ -13,7 +13,7 @@ use plimsoll_core::report::{CheckOutcome, Compared, Finding, Report, json};
 use plimsoll_core::{Tally, layout};
 use serde_json::Value;
 
-use crate::git::{command, everything, git, init};
+use crate::git::{command, everything, git, init, write};
 use crate::project::{self, Ran, check, failure, finding, growth, rate, sample, say};
 
 /// What `state` in a commit may say.
@@ -107,9 +107,7 @@ impl Repository {
     }
 
     pub(crate) fn write(&self, path: &str, text: &str) {
-        let path = self.top().join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
+        write(&self.top().join(path), text);
     }
 
     pub(crate) fn commit(&self, state: &str, subject: &str) {

@@ -1,7 +1,5 @@
 //! Repositories of the tests' own, whatever the user's settings are.
 
-#![allow(dead_code, reason = "every test uses some of it")]
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -58,6 +56,19 @@ pub(crate) fn git(dir: &Path, line: &str) -> String {
 pub(crate) fn init(dir: &Path) {
     fs::create_dir_all(dir).unwrap();
     git(dir, "init --quiet --initial-branch=main --template=");
+}
+
+/// A repository of all that is there.
+pub(crate) fn commit_all(dir: &Path) {
+    init(dir);
+    git(dir, "add .");
+    git(dir, "commit --quiet -m all");
+}
+
+/// A file, and the folders that it is in.
+pub(crate) fn write(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
 }
 
 /// Everything of the user's that a bisection must leave as it was: what git says, and

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::git::{commit_all, write};
 use crate::project::Ran;
 
 /// What a release does.
@@ -26,7 +27,7 @@ pub(crate) fn registry(dir: &Path, releases: &[Does]) -> String {
     let download = download.display();
     let config = format!("{{\"dl\": \"file://{download}/{{version}}/crate\"}}\n");
     write(&index.join("config.json"), &config);
-    crate::commit_all(&index);
+    commit_all(&index);
     format!(
         "[registries.made]\nindex = \"file://{}\"\n",
         index.display()
@@ -85,13 +86,13 @@ fn source(does: Does) -> String {
 
 /// Buffers that were used last.
 #[derive(Debug, Default)]
-pub struct Pool {{
+pub struct Cache {{
     kept: Vec<Box<[u8]>>,
 }}
 
-impl Pool {{
+impl Cache {{
     /// Fills another buffer.
-    pub fn fill(&mut self, with: u64) {{
+    pub fn put(&mut self, with: u64) {{
         if {full} {{
             self.kept.clear();
         }}
@@ -100,11 +101,6 @@ impl Pool {{
 }}
 "
     )
-}
-
-pub(crate) fn write(path: &Path, text: &str) {
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(path, text).unwrap();
 }
 
 /// Takes out of cargo's home what it keeps of a registry that is gone.
