@@ -699,12 +699,11 @@ mod tests {
         let none = HeaderMap::new;
         let retry = |after: &str| headers(&[("retry-after", after)]);
         let reset = |remaining: &str, at: &str| {
-            headers(&[
-                ("x-ratelimit-remaining", remaining),
-                ("x-ratelimit-reset", at),
-            ])
+            let remaining = ("x-ratelimit-remaining", remaining);
+            headers(&[remaining, ("x-ratelimit-reset", at)])
         };
         let secondary = "You have exceeded a secondary rate limit";
+        let abuse = "the abuse detection mechanism";
         let seconds = |seconds| Some(Limit::For(Duration::from_secs(seconds)));
         for (status, headers, message, expected) in [
             (200, none(), "", None),
@@ -714,12 +713,7 @@ mod tests {
             (503, retry("7"), "", None),
             (429, none(), "", Some(Limit::Unsaid)),
             (403, none(), secondary, Some(Limit::Unsaid)),
-            (
-                403,
-                none(),
-                "the abuse detection mechanism",
-                Some(Limit::Unsaid),
-            ),
+            (403, none(), abuse, Some(Limit::Unsaid)),
             (403, retry("soon"), "", Some(Limit::Unsaid)),
             (403, retry("7"), "", seconds(7)),
             (429, retry("7"), "", seconds(7)),
@@ -746,22 +740,17 @@ mod tests {
             )
         };
         let successes = [(200, ""), (299, "")];
-        let denied = [
-            (401, "m"),
-            (403, "m"),
-            (403, "issue is locked."),
-            (403, "User is blocked"),
-        ];
-        let others = [300, 404, 410, 422, 499, 500, 599].map(|status| (status, "m"));
+        let denied = [(403, "issue is locked."), (403, "User is blocked")];
+        let others = [401, 403, 300, 404, 410, 422, 499, 500, 599].map(|status| (status, "m"));
         let all = successes.into_iter().chain(denied).chain(others).map(said);
         insta::assert_snapshot!(all.collect::<Vec<_>>().join("\n"), @"
         accepted 200
         accepted 299
+        the conversation is locked
+        the token may not do that (403): User is blocked
         GitHub rejected the token (401)
           hint: set GITHUB_TOKEN to `${{ github.token }}` in the step's `env`
         the token may not do that (403): m
-        the conversation is locked
-        the token may not do that (403): User is blocked
         refused (300): m
         not found (404): it is not there, or the token may not see it
         it is gone (410)
@@ -770,10 +759,8 @@ mod tests {
         unsure: GitHub failed (500)
         unsure: GitHub failed (599)
         ");
-        let needs = headers(&[(
-            "x-accepted-github-permissions",
-            "issues=write; pull_requests=write,checks=read",
-        )]);
+        let needs = "issues=write; pull_requests=write,checks=read";
+        let needs = headers(&[("x-accepted-github-permissions", needs)]);
         let found = accepted(answer(403, needs, "m"), None).err().unwrap();
         insta::assert_snapshot!(found, @"
         the token may not do that (403)

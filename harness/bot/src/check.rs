@@ -384,10 +384,8 @@ mod tests {
     fn a_check_run_says_whose_it_is() {
         let found = ours(5, "plimsoll:default:7:500.2:c0ffee", "failure").unwrap();
         assert_eq!((found.id, found.pull_request, found.age), (5, 7, (500, 2)));
-        assert_eq!(
-            (&*found.job, found.conclusion),
-            ("c0ffee", Conclusion::Failure)
-        );
+        assert_eq!(found.conclusion, Conclusion::Failure);
+        assert_eq!(found.job, "c0ffee");
         for other in [
             "",
             "plimsoll:linux:7:500.2:c0ffee",

@@ -175,11 +175,8 @@ mod tests {
             ("plimsoll-images/pr-7/../../main", None),
             ("main", None),
         ] {
-            assert_eq!(
-                number_of(&format!("refs/heads/{branch}")),
-                expected,
-                "{branch}"
-            );
+            let found = number_of(&format!("refs/heads/{branch}"));
+            assert_eq!(found, expected, "{branch}");
         }
     }
 }

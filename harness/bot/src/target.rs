@@ -391,11 +391,8 @@ mod tests {
             Ok(Known::Target(target)) => {
                 assert_eq!((target.run, target.attempt), (500, 1));
                 let fork = if target.fork { " of a fork" } else { "" };
-                format!(
-                    "{:?} at {}{fork}",
-                    target.pull_request,
-                    &target.head.as_str()[..4]
-                )
+                let head = &target.head.as_str()[..4];
+                format!("{:?} at {head}{fork}", target.pull_request)
             }
         }
     }

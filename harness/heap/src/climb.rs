@@ -560,12 +560,8 @@ mod tests {
                 let at: Vec<String> = files.at.iter().map(u64::to_string).collect();
                 let kept = crate::dumps::named(files.paths);
                 assert_eq!((&kept.at, &kept.per), (&files.at, &files.per));
-                format!(
-                    "{} dumps, per {}: {}",
-                    at.len(),
-                    files.per.word,
-                    at.join(" ")
-                )
+                let (count, word, at) = (at.len(), &files.per.word, at.join(" "));
+                format!("{count} dumps, per {word}: {at}")
             }
             Err(err) => format!("error: {err:#}"),
         });

@@ -329,10 +329,8 @@ mod tests {
             let named = Named::of(Path::new(name))?;
             Some((named.process, named.sequence, named.kind, named.number))
         };
-        assert_eq!(
-            named("compute-node.266187.116.i115.heap"),
-            Some((266_187, 116, INTERVAL, 115))
-        );
+        let node = named("compute-node.266187.116.i115.heap");
+        assert_eq!(node, Some((266_187, 116, INTERVAL, 115)));
         assert_eq!(named("jeprof.1.0.f.heap"), Some((1, 0, FINAL, 0)));
         assert_eq!(named("a.b.7.3.u2.heap.gz"), Some((7, 3, 'u', 2)));
         assert_eq!(named("jeprof.1.0.x1.heap"), None);

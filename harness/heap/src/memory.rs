@@ -226,21 +226,15 @@ mod tests {
         ];
         assert_snapshot!(said(&v2), @"the limit is 128 MiB, a quarter of the 512 MiB that its control group may use; --max-size sets another");
         // In a container of Docker: its own group is the root that it sees.
-        let v1 = [
-            (
-                "/proc/self/cgroup",
-                "4:cpu,memory:/docker/1f\n1:name=systemd:/\n0::/\n",
-            ),
-            ("/proc/self/mountinfo", V1),
-            ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "268435456\n"),
-        ];
-        assert_snapshot!(said(&v1), @"the limit is 64 MiB, a quarter of the 256 MiB that its control group may use; --max-size sets another");
-        let none = "9223372036854771712\n";
-        let none = [
-            v1[0],
-            v1[1],
-            ("/sys/fs/cgroup/memory/memory.limit_in_bytes", none),
-        ];
-        assert_eq!(said(&none), said(&[]));
+        let groups = "4:cpu,memory:/docker/1f\n1:name=systemd:/\n0::/\n";
+        let of = |limit| {
+            said(&[
+                ("/proc/self/cgroup", groups),
+                ("/proc/self/mountinfo", V1),
+                ("/sys/fs/cgroup/memory/memory.limit_in_bytes", limit),
+            ])
+        };
+        assert_snapshot!(of("268435456\n"), @"the limit is 64 MiB, a quarter of the 256 MiB that its control group may use; --max-size sets another");
+        assert_eq!(of("9223372036854771712\n"), said(&[]));
     }
 }

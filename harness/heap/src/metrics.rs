@@ -242,38 +242,35 @@ up 1
 
     #[test]
     fn counters() {
-        for (counter, expected) in [
-            ("http_requests_total", "1030"),
-            (r#"http_requests_total{code="200"}"#, "1027"),
-            (r#"http_requests_total{code="400",method="post"}"#, "3"),
-            ("http_request_seconds_sum", "0"),
-            (r#"path_total{path="C:\\DIR\\\"a}\n"}"#, "7"),
-            (
-                r#"http_requests_total{code="500"}"#,
-                "expected the counter `http_requests_total{code=\"500\"}`, found other labels: \
-                 `http_requests_total{method=\"get\",code=\"200\"} 1027 1395066363000`",
-            ),
-            (
-                "http_request_total",
-                "expected the counter `http_request_total`, found no series of that name\n  hint: \
-                 did you mean `http_requests_total`, `http_request_seconds_count`, \
-                 `http_request_seconds_sum`?",
-            ),
-            (
-                "queries",
-                "expected the counter `queries`, found no series of that name",
-            ),
-            (
-                "broken_total",
-                "expected a count of `broken_total NaN`, found `NaN`\n  hint: --per takes a \
-                 counter, which only ever rises",
-            ),
-        ] {
+        let value = |counter: &str| {
             let counter: Counter = counter.parse().unwrap();
             let found = counter.value(PAGE);
-            let found = found.map_or_else(|why| why.to_string(), |value| value.to_string());
-            assert_eq!(found, expected);
-        }
+            found.map_or_else(|why| why.to_string(), |value| value.to_string())
+        };
+        let counters = [
+            "http_requests_total",
+            r#"http_requests_total{code="200"}"#,
+            r#"http_requests_total{code="400",method="post"}"#,
+            "http_request_seconds_sum",
+            r#"path_total{path="C:\\DIR\\\"a}\n"}"#,
+            r#"http_requests_total{code="500"}"#,
+            "http_request_total",
+            "queries",
+            "broken_total",
+        ];
+        insta::assert_snapshot!(counters.map(value).join("\n"), @r#"
+        1030
+        1027
+        3
+        0
+        7
+        expected the counter `http_requests_total{code="500"}`, found other labels: `http_requests_total{method="get",code="200"} 1027 1395066363000`
+        expected the counter `http_request_total`, found no series of that name
+          hint: did you mean `http_requests_total`, `http_request_seconds_count`, `http_request_seconds_sum`?
+        expected the counter `queries`, found no series of that name
+        expected a count of `broken_total NaN`, found `NaN`
+          hint: --per takes a counter, which only ever rises
+        "#);
     }
 
     #[test]

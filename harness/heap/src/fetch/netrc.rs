@@ -168,19 +168,15 @@ default login anonymous password guest";
 
     #[track_caller]
     fn check(host: &str, login: Option<&str>, expected: Option<(&str, &str)>) {
-        let found = find(FILE, host, login);
-        let found = found.as_ref();
-        let found = found.map(|entry| (entry.login.as_str(), entry.password.as_str()));
+        let found = find(FILE, host, login).map(|entry| (entry.login, entry.password));
+        let expected = expected.map(|(login, password)| (login.to_owned(), password.to_owned()));
         assert_eq!(found, expected);
     }
 
     #[test]
     fn entries() {
-        check(
-            "DB.example.com",
-            None,
-            Some(("reader", "with \"quotes\" and spaces")),
-        );
+        let reader = ("reader", "with \"quotes\" and spaces");
+        check("DB.example.com", None, Some(reader));
         check("db.example.com", Some("writer"), Some(("writer", "pen")));
         check("other.example.com", None, Some(("other", "secret")));
         check("else.example.com", None, Some(("anonymous", "guest")));
