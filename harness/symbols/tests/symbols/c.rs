@@ -47,12 +47,10 @@ fn names_of_a_symbol_table() {
     ] {
         let bench = Bench::new();
         let process = bench.with_library(flags);
+        let offset = process.offset("hidden", "libfixture.so.1");
         let (hidden, counts) = match has_hidden {
-            true => ("hidden\n".to_owned(), "2, unresolved 0"),
-            false => (
-                process.offset("hidden", "libfixture.so.1"),
-                "1, unresolved 1",
-            ),
+            true => ("hidden\n", "2, unresolved 0"),
+            false => (&*offset, "1, unresolved 1"),
         };
         let expected =
             format!("{hidden}fixture_exported\nwithout debug info {counts}\n{BY_SYMBOLS}\n");
@@ -106,9 +104,7 @@ fn cpp_names() {
 #[test]
 fn a_deleted_file_that_is_still_elsewhere() {
     let bench = Bench::new();
-    let process = bench
-        .program(&["-g"])
-        .each(|mapping| mapping.deleted = true);
+    let process = bench.program(&["-g"]).each(|it| it.deleted = true);
     bench.sh("mv program elsewhere");
     let elsewhere = bench.path("elsewhere");
     check_full(&process.each(|mapping| mapping.open = Some(elsewhere.clone())));

@@ -57,26 +57,25 @@ fn flipped_bits() {
         name.contains("debug") || name.contains("sym")
     });
     let ranges = sections.filter_map(|section| section.file_range());
-    let telling: Vec<(u64, u64)> = ranges.filter(|(_, size)| *size > 0).collect();
+    let telling: Vec<u64> = ranges
+        .flat_map(|(start, size)| start..start + size)
+        .collect();
+    let all: Vec<u64> = (0..).take(bytes.len()).collect();
     assert!(object.symbols().any(|symbol| symbol.name() == Ok("hidden")));
 
     // The upper bits of a linear congruential generator are random enough to spread flips.
     let mut seed = 0x504c_494d_u64;
-    let mut random = |below: u64| {
+    let mut random = |below: usize| {
         let next = seed.wrapping_mul(6_364_136_223_846_793_005);
         seed = next.wrapping_add(1);
-        usize::try_from((seed >> 33) % below).unwrap()
+        usize::try_from(seed >> 33).unwrap() % below
     };
     let mut changed = 0;
     for round in 0..600 {
         let mut damaged = bytes.clone();
         for _ in 0..=round % 4 {
-            let at = if random(2) == 0 {
-                random(bytes.len() as u64)
-            } else {
-                let (start, size) = telling[random(telling.len() as u64)];
-                usize::try_from(start).unwrap() + random(size)
-            };
+            let places = [&all, &telling][random(2)];
+            let at = usize::try_from(places[random(places.len())]).unwrap();
             damaged[at] ^= 1 << random(8);
         }
         fs::write(&path, &damaged).unwrap();

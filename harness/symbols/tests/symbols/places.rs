@@ -66,9 +66,7 @@ fn another_build() {
 #[test]
 fn deleted_and_there_again() {
     let bench = Bench::new();
-    let process = bench
-        .program(&WITH_ID)
-        .each(|mapping| mapping.deleted = true);
+    let process = bench.program(&WITH_ID).each(|it| it.deleted = true);
     let (refused, mut options) = ("program was deleted or replaced", Options::default());
     check_refused(&process, &options, refused);
     options.force = true;
@@ -141,14 +139,11 @@ fn debug_files_in_any_layout() {
         let bench = Bench::new();
         let process = bench.with_library(&["-g", id]);
         fs::create_dir_all(bench.path(debug).parent().unwrap()).unwrap();
-        bench.sh(&format!(
-            "objcopy --only-keep-debug libfixture.so.1 {debug}; strip libfixture.so.1"
-        ));
+        let mut script = format!("objcopy --only-keep-debug $f {debug}; strip $f");
         if has_link {
-            bench.sh(&format!(
-                "objcopy --add-gnu-debuglink={debug} libfixture.so.1"
-            ));
+            script += &format!("; objcopy --add-gnu-debuglink={debug} $f");
         }
+        bench.sh(&format!("f=libfixture.so.1; {script}"));
         let options = Options {
             debug_directories: vec![bench.path("nothing"), bench.path("debug")],
             ..Options::default()
@@ -198,11 +193,7 @@ fn a_symbol_table_that_is_compressed() {
          objcopy --strip-debug debug mini
          xz mini
          objcopy -S --add-section .gnu_debugdata=mini.xz program");
-    let options = Options {
-        debug_directories: vec![bench.path("nothing")],
-        ..Options::default()
-    };
-    let said = process.hidden(&options);
+    let said = process.hidden(&bench.searching());
     let offset = process.offset("hidden", "program");
     let expected = match cfg!(feature = "minidebuginfo") {
         true => {

@@ -40,11 +40,9 @@ fn full_debug_info() {
 #[test]
 fn line_tables_only() {
     let mut bare = FULL;
-    (bare[0], bare[1], bare[3]) = (
-        "call program.rs:25",
-        "put<u8> program.rs:17",
-        "call program.rs:25",
-    );
+    bare[0] = "call program.rs:25";
+    bare[1] = "put<u8> program.rs:17";
+    bare[3] = "call program.rs:25";
     bare[4] = "{closure#0} program.rs:42";
     bare[5] = "with<program::in_closure::{closure_env#0}> program.rs:37";
     let flags = [&["-Cdebuginfo=line-tables-only"], LEGACY];
@@ -54,13 +52,13 @@ fn line_tables_only() {
 /// The standard library brings its own, which is no reason to be silent.
 #[test]
 fn without_debug_info() {
+    let (none, stripped) = (
+        ["-Cdebuginfo=0", "-Cstrip=none"],
+        ["-Cdebuginfo=2", "-Cstrip=debuginfo"],
+    );
     for (flags, mangling, what) in [
-        (
-            ["-Cdebuginfo=0", "-Cstrip=none"],
-            V0,
-            " but the standard library's",
-        ),
-        (["-Cdebuginfo=2", "-Cstrip=debuginfo"], LEGACY, ""),
+        (none, V0, " but the standard library's"),
+        (stripped, LEGACY, ""),
     ] {
         let expected = format!(
             "program::fill\nprogram::in_closure\nplain_name\n\

@@ -133,9 +133,8 @@ fn what_dwz_moved_out() {
     let id = bench.build_id("common").unwrap().to_string();
     let (first, rest) = id.split_at(2);
     let folder = format!("debug/.build-id/{first}");
-    bench.sh(&format!(
-        "mkdir -p {folder}; mv common {folder}/{rest}.debug"
-    ));
+    let script = format!("mkdir -p {folder}; mv common {folder}/{rest}.debug");
+    bench.sh(&script);
     process.assert_found(&options, "by its ID");
 
     bench.sh("rm -r debug");
