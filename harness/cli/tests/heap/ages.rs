@@ -100,10 +100,8 @@ fn a_leak_is_named_beside_a_cache_and_a_set_up() {
     assert!(page.contains("<p>in ages::program::log_in</p>"));
     assert!(!page.contains("<script") && !page.contains("src=") && !page.contains("://"));
     let picture = fs::read_to_string(&picture).unwrap();
-    assert!(
-        picture.contains("ages::program::render (36 min)"),
-        "{picture}"
-    );
+    let title = "ages::program::render (36 min)";
+    assert!(picture.contains(title), "{picture}");
 }
 
 #[test]
@@ -161,10 +159,9 @@ fn births_of_two_dumps_that_are_compared() {
     ] {
         let [one, other] = [before, after].map(|name| folder.name(name));
         let said = plimsoll(&["compare", &one, &other]);
-        let has_note = said.err.contains("births") || said.err.contains("processes");
-        assert_eq!(has_note, !note.is_empty(), "{before} {after}: {}", said.err);
-        assert!(said.err.contains(note), "{before} {after}: {}", said.err);
-        said.done();
+        let has_note = said.stderr.contains("births") || said.stderr.contains("processes");
+        assert_eq!(has_note, !note.is_empty(), "{before} {after}: {said}");
+        said.has(0, &[note]);
     }
 }
 
@@ -175,14 +172,11 @@ fn a_series_asks_the_births_of_its_last_dump() {
     let word = |birth: u16| format!("{:#x}", 0x10410 + u64::from(birth));
     let start = |birth: u16| Birth::new(birth).map(Birth::start_ms);
     let named = (0x1040f..=0x10443).map(|at| format!("{at:#018x} plimsoll_ages::time_of_birth\n"));
-    let names = NAMES.replace(
-        "---\n--- heap",
-        &(named.collect::<String>() + "---\n--- heap"),
-    );
+    let (end, named) = ("---\n--- heap", named.collect::<String>());
+    let names = NAMES.replace(end, &(named + end));
     let line =
-        |objects: u64, birth: &str| format!("{objects} {} 0x30 0x60 {birth}", 4_096 * objects);
-    let mut files = Vec::new();
-    for number in 0..13_u64 {
+        |objects: u64, birth: &str| format!("{objects} {} 0x30 0x60 {birth}\n", 4_096 * objects);
+    let dumps = (0..13_u64).map(|number| {
         let swings = 9_000 + 2_000 * (number * 7 % 5) + 100 * number;
         let stacks = match number {
             // One object in eight seconds has stayed, and all others are young.
@@ -191,42 +185,38 @@ fn a_series_asks_the_births_of_its_last_dump() {
                     let [start, end] = [birth, birth + 1].map(|birth| start(birth).unwrap());
                     line((end - start).div_ceil(8_000), &word(birth))
                 });
-                let young = line(swings, &word(51));
-                stays.chain([young]).collect::<Vec<_>>().join("\n")
+                stays.collect::<String>() + &line(swings, &word(51))
             }
             0 => line(swings, &word(0)),
             _ => line(swings, ""),
         };
-        let file = format!("{number:02}.heap");
-        folder.file(&file, format!("{names}{}", dump(512, &stacks)));
-        files.push(folder.name(&file));
-    }
-    let series = |more: &[&str], files: &[String]| {
-        let files = files.iter().map(String::as_str);
-        let arguments = ["compare", "--series"].into_iter();
-        let arguments = arguments.chain(more.iter().copied()).chain(files);
-        let said = plimsoll(&arguments.collect::<Vec<_>>());
-        let said = format!("{}{}", said.err, said.out);
-        said.replace(&folder.name(""), "")
+        let text = format!("{names}{}", dump(512, &stacks));
+        folder.file(&format!("{number:02}.heap"), text)
+    });
+    let dumps: Vec<String> = dumps.collect();
+    let dumps: Vec<&str> = dumps.iter().map(String::as_str).collect();
+    let series = |option, dumps: &[&str]| {
+        let said = plimsoll(&[&["compare", "--series", option], dumps].concat());
+        said.has(0, &[]).within(folder.0.path())
     };
-    assert_snapshot!(series(&["--inuse-objects"], &files), @"
-    live objects over 13 dumps from 00.heap to 12.heap
+    assert_snapshot!(series("--inuse-objects", &dumps), @"
+    live objects over 13 dumps from DIR/00.heap to DIR/12.heap
     +9,671 in all; of the stacks that gained: 1 keeps growing, 0 perhaps, 0 not
 
     gained       per dump     law  goes on  births  stack
     +9,671  +40.01 ± 8.12  linear      yes   leaks  app::main;cache::Cache::put
+    --- 0
     ");
-    assert_snapshot!(series(&["--inuse-objects"], &files[..12]), @"
-    note: births are in 1 of 12 dumps, and the first and the last would be needed: growth is judged by levels alone
-    live objects over 12 dumps from 00.heap to 11.heap
+    assert_snapshot!(series("--inuse-objects", &dumps[..12]), @"
+    live objects over 12 dumps from DIR/00.heap to DIR/11.heap
     +5,102 in all; of the stacks that gained: 0 keep growing, 0 perhaps, 1 not
 
     gained            per dump          law  goes on  stack
     +5,102  +767.00 ± 2,097.37  fluctuating       no  app::main;cache::Cache::put
+    --- 0
+    note: births are in 1 of 12 dumps, and the first and the last would be needed: growth is judged by levels alone
     ");
-    let printed = series(&["--inuse-objects", "--json"], &files);
-    let (_, printed) = printed.split_at(printed.find('{').unwrap());
-    let printed = json(printed);
+    let printed = series("--json", &dumps).json();
     let schema = json(include_str!("../../../heap/schema/series-v1.schema.json"));
     assert_eq!(Schema::of(&schema).errors(&printed), [""; 0]);
     let stack = &printed["stacks"][0];

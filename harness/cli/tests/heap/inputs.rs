@@ -10,7 +10,8 @@ use plimsoll_profile::MappedObject;
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use serde_json::json;
 
-use crate::{Folder, Said, dump, folded, json, packed, plimsoll};
+use crate::ran::Ran;
+use crate::{Folder, dump, folded, packed, plimsoll};
 
 fn zstd(content: &[u8]) -> Vec<u8> {
     compress_to_vec(content, CompressionLevel::Fastest)
@@ -41,7 +42,7 @@ fn what_it_is_tells_its_bytes_and_not_its_name() {
         assert_eq!(folded(&["--addresses", &file]), expected, "{name}");
         let tool = env!("CARGO_BIN_EXE_plimsoll");
         let piped = Command::new("sh").args(["-c", pipe, tool, &file]).output();
-        assert_eq!(Said::of(&piped.unwrap()).done(), expected, "{name} piped");
+        assert_eq!(Ran::of(&piped.unwrap()).done(), expected, "{name} piped");
     }
 }
 
@@ -107,29 +108,22 @@ fn mappings_of_a_mac() {
 fn errors_name_the_file_the_line_and_what_was_expected() {
     let folder = Folder::new();
     let whole = dump(1, "3 3072 0x10 0x20");
+    let other = "jemalloc's format of another version, `heap_v1/1`";
+    let unpacked = "expected gzip, found what cannot be unpacked";
     let cut = "line 3: expected an address such as `0x1f` of at most 64 bits, found `@ 0x10 0x`";
     for (content, expected) in [
         (&b""[..], "expected a heap profile, found nothing"),
         (&whole.as_bytes()[..40], cut),
-        (
-            b"heap_v1/1\n",
-            "jemalloc's format of another version, `heap_v1/1`",
-        ),
+        (b"heap_v1/1\n", other),
         (b"<html>no</html>", "found `<html>no</html>`"),
         (b"\x7fELF\x02\x01", "a program (ELF): name it with --exe"),
-        (
-            b"\x1f\x8b\x08\0\0",
-            "expected gzip, found what cannot be unpacked",
-        ),
+        (b"\x1f\x8b\x08\0\0", unpacked),
         (b"heap profile: 1: 2 [3: 4]\n", "gperftools' own format"),
     ] {
         let file = folder.file("a", content);
         let said = plimsoll(&["show", &file]);
-        assert!(
-            said.err.starts_with(&format!("error: {file}")),
-            "{}",
-            said.err
-        );
+        let begins = said.stderr.starts_with(&format!("error: {file}"));
+        assert!(begins, "{said}");
         said.fails(5, expected);
     }
     for (path, expected) in [("none.heap", "cannot be opened"), (".", "found a folder")] {
@@ -162,13 +156,12 @@ fn only_files_with_addresses_are_looked_for() {
         text += &format!("{start:x}-{end:x} r-xp 00000000 fe:00 {file} /gone/lib{file}.so\n");
     }
     let said = plimsoll(&["show", "--folded", &folder.file("a.heap", text)]);
-    assert_eq!(said.out, "lib1.so+0x100 64\nlib2.so+0x100 32\n");
-    let note = "lib1.so and lib2.so cannot be read: No such file or directory (os error 2): their \
-                addresses have no names";
-    assert_eq!(
-        said.err.lines().collect::<Vec<_>>(),
-        [format!("note: {note}")]
-    );
+    assert_snapshot!(said, @"
+    lib1.so+0x100 64
+    lib2.so+0x100 32
+    --- 0
+    note: lib1.so and lib2.so cannot be read: No such file or directory (os error 2): their addresses have no names
+    ");
 }
 
 #[cfg(target_os = "linux")]
@@ -178,13 +171,10 @@ fn the_default_limit_fits_the_memory() {
     let file = folder.file("a.heap", "heap_v2/1\n@ 0x1\n  t*: 1: 8 [0: 0]\n");
     let endless = r#"(cat "$1"; yes "$(tail -n 2 "$1")") | (ulimit -v 131072; "$0" show -)"#;
     let tool = env!("CARGO_BIN_EXE_plimsoll");
-    let said = Command::new("sh")
-        .args(["-c", endless, tool, &file])
-        .output();
-    Said::of(&said.unwrap()).fails(
-        5,
-        "the limit is 32 MiB, a quarter of the 128 MiB that `ulimit -v`",
-    );
+    let mut sh = Command::new("sh");
+    let said = sh.args(["-c", endless, tool, &file]).output();
+    let why = "the limit is 32 MiB, a quarter of the 128 MiB that `ulimit -v`";
+    Ran::of(&said.unwrap()).fails(5, why);
 }
 
 /// A program with a function to be found in it.
@@ -200,26 +190,12 @@ struct Program {
 impl Program {
     fn new() -> Program {
         let folder = Folder::new();
-        let source = folder.file(
-            "program.c",
-            "int leak_here(int a) { return a + 1; }\nint main(void) { return leak_here(-1); }\n",
-        );
-        let path = folder.name("program");
-        let arguments = [
-            "-g",
-            "-O0",
-            "-Wl,--build-id=0x00112233",
-            "-o",
-            &path,
-            &source,
-        ];
-        assert!(
-            Command::new("cc")
-                .args(arguments)
-                .status()
-                .unwrap()
-                .success()
-        );
+        let code =
+            "int leak_here(int a) { return a + 1; }\nint main(void) { return leak_here(-1); }\n";
+        let (source, path) = (folder.file("program.c", code), folder.name("program"));
+        let mut cc = Command::new("cc");
+        cc.args(["-g", "-O0", "-Wl,--build-id=0x00112233"]);
+        assert!(cc.args(["-o", &path, &source]).status().unwrap().success());
         let symbols = Command::new("nm").arg(&path).output().unwrap();
         let symbols = String::from_utf8(symbols.stdout).unwrap();
         let line = symbols.lines().find(|line| line.ends_with(" leak_here"));
@@ -257,8 +233,8 @@ fn files_that_lie_elsewhere_now() {
     let program = Program::new();
     let file = program.dump("a.heap", 1, START, (77, "/gone/bin/program"));
     let said = plimsoll(&["show", "--folded", &file]);
-    assert!(said.out.starts_with("program+0x"), "{}", said.out);
-    assert!(said.err.contains("program cannot be read"), "{}", said.err);
+    let said = said.has(0, &["program cannot be read"]);
+    assert!(said.stdout.starts_with("program+0x"), "{said}");
 
     assert_eq!(folded(&["--exe", &program.path, &file]), NAMED);
     let root = program.folder.path("root");
@@ -285,9 +261,8 @@ fn build_ids_for_pprof() {
         let path = program.folder.name("a.pb.gz");
         plimsoll(&["show", "--pprof", &path, &file]).done();
         let (written, mut unpacked) = (fs::read(&path).unwrap(), Vec::new());
-        GzDecoder::new(&written[..])
-            .read_to_end(&mut unpacked)
-            .unwrap();
+        let mut reader = GzDecoder::new(&written[..]);
+        reader.read_to_end(&mut unpacked).unwrap();
         let has_it = String::from_utf8_lossy(&unpacked).contains("00112233");
         assert_eq!(has_it, is_it, "{inode}");
     }
@@ -311,20 +286,16 @@ fn a_series_of_several_processes() {
     let program = Program::new();
     // Overlapping, so that an address is one place here and another there.
     let start = |run: u64| 0x5555_5555_0000 + 0x10 * run;
-    let mut arguments = ["compare", "--json", "--series"]
-        .map(str::to_owned)
-        .to_vec();
-    arguments.extend(
-        (1..=4)
-            .map(|run| program.dump(&format!("{run}.heap"), run, start(run), (0, &program.path))),
-    );
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let json = json(&plimsoll(&arguments).done());
+    let dump = |run| program.dump(&format!("{run}.heap"), run, start(run), (0, &program.path));
+    let dumps = [1, 2, 3, 4].map(dump);
+    let dumps = dumps.each_ref().map(String::as_str);
+    let compare = [&["compare", "--json", "--series"], &dumps[..]].concat();
+    let json = plimsoll(&compare).has(0, &[]).json();
     let stacks = json["stacks"].as_array().unwrap();
     assert_eq!(stacks.len(), 1, "{json}");
     assert_eq!(stacks[0]["stack"], json!(["leak_here"]));
     assert_eq!(stacks[0]["levels"], json!([64.0, 128.0, 192.0, 256.0]));
-    let two = plimsoll(&["compare", "--folded", arguments[3], arguments[6]]);
+    let two = plimsoll(&["compare", "--folded", dumps[0], dumps[3]]);
     assert_eq!(two.done(), "leak_here 192\n");
 }
 
@@ -351,15 +322,12 @@ fn a_file_of_another_build_is_refused() {
         build_id: Some("0123456789abcdef".to_owned()),
         ..MappedObject::default()
     };
-    let file = program
-        .folder
-        .file("a.pb.gz", packed(mapping, program.at + 4));
-
+    let packed = packed(mapping, program.at + 4);
+    let file = program.folder.file("a.pb.gz", packed);
     let said = plimsoll(&["show", "--folded", &file]);
-    assert!(said.out.starts_with("program+0x"), "{}", said.out);
     let expected = "expected build ID 0123456789abcdef, found 00112233:";
-    assert!(said.err.contains(expected), "{}", said.err);
+    let said = said.has(0, &[expected]);
+    assert!(said.stdout.starts_with("program+0x"), "{said}");
     let said = plimsoll(&["show", "--folded", "--force", &file]);
-    assert_eq!(said.out, NAMED, "{}", said.err);
-    assert!(said.err.contains("its names may be wrong"), "{}", said.err);
+    said.has(0, &[NAMED, "its names may be wrong"]);
 }

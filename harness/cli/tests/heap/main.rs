@@ -6,53 +6,39 @@ mod hostile;
 mod inputs;
 mod jeprof;
 mod outputs;
+#[path = "../project/ran.rs"]
+mod ran;
 #[path = "../../../core/tests/schema/mod.rs"]
 mod schema;
 
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
 use plimsoll_core::{Avma, Counts, Tally};
 use plimsoll_profile::write::pprof;
 use plimsoll_profile::{
     Filter, Frames, Granularity, Location, MappedObject, Measure, Names, ProfileBuilder, View,
 };
+use ran::Ran;
 
-/// What one call came to.
-struct Said {
-    status: i32,
-    out: String,
-    err: String,
-}
-
-impl Said {
-    fn of(output: &Output) -> Said {
-        Said {
-            status: output.status.code().unwrap_or(-1),
-            out: String::from_utf8_lossy(&output.stdout).into_owned(),
-            err: String::from_utf8_lossy(&output.stderr).into_owned(),
-        }
-    }
-
+impl Ran {
     #[track_caller]
     fn done(self) -> String {
-        assert_eq!(self.status, 0, "{}", self.err);
-        self.out
+        self.has(0, &[]).stdout
     }
 
     /// Prints nothing, and says why.
     #[track_caller]
     fn fails(self, status: i32, why: &str) {
-        let said = (self.status, self.out.as_str());
-        assert_eq!(said, (status, ""), "expected {why:?}: {}", self.err);
-        assert!(self.err.contains(why), "expected {why:?}: {}", self.err);
+        let ran = self.has(status, &[why]);
+        assert_eq!(ran.stdout, "", "expected {why:?}");
     }
 }
 
-fn plimsoll(arguments: &[&str]) -> Said {
+fn plimsoll(arguments: &[&str]) -> Ran {
     let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
     let output = command.args(arguments).stdin(Stdio::null()).output();
-    Said::of(&output.unwrap())
+    Ran::of(&output.unwrap())
 }
 
 /// `plimsoll show --folded`.
@@ -91,11 +77,7 @@ impl Folder {
 /// A dump with these stacks: `objects bytes address…`, a line each.
 fn dump(interval: u64, stacks: &str) -> String {
     let (mut objects, mut bytes, mut body) = (0, 0, String::new());
-    for line in stacks
-        .lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty())
-    {
+    for line in stacks.lines().map(str::trim) {
         let [one, two, addresses] = line.splitn(3, ' ').collect::<Vec<_>>().try_into().unwrap();
         objects += one.parse::<u64>().unwrap();
         bytes += two.parse::<u64>().unwrap();

@@ -21,10 +21,6 @@ const NAMES: &str = "\
 --- heap
 ";
 
-fn named(stacks: &str) -> String {
-    format!("{NAMES}{}", dump(1, stacks))
-}
-
 struct Two {
     folder: Folder,
     before: String,
@@ -34,17 +30,13 @@ struct Two {
 impl Two {
     fn new() -> Two {
         let folder = Folder::new();
-        let before = named(
-            "100 4096000 0x10 0x20 0x30 0x50 0x60\n7 700000 0x20 0x40 0x50 0x60\n\
-             2 2048 0x40 0x60",
-        );
-        let after = named(
-            "150 8192000 0x10 0x20 0x30 0x50 0x60\n5 500000 0x20 0x40 0x50 0x60\n\
-             2 2048 0x40 0x60\n1 16 0x60",
-        );
+        let before = "100 4096000 0x10 0x20 0x30 0x50 0x60\n7 700000 0x20 0x40 0x50 0x60\n\
+             2 2048 0x40 0x60";
+        let after = "150 8192000 0x10 0x20 0x30 0x50 0x60\n5 500000 0x20 0x40 0x50 0x60\n\
+             2 2048 0x40 0x60\n1 16 0x60";
         Two {
-            before: folder.file("before.heap", before),
-            after: folder.file("after.heap", after),
+            before: folder.file("before.heap", format!("{NAMES}{}", dump(1, before))),
+            after: folder.file("after.heap", format!("{NAMES}{}", dump(1, after))),
             folder,
         }
     }

@@ -15,9 +15,11 @@ use plimsoll_core::report::{
 use plimsoll_core::{FoldedStack, Rate, Tally, layout};
 use serde_json::Value;
 
+mod ran;
 #[path = "../../../core/tests/report/sample.rs"]
 pub(crate) mod sample;
 
+pub(crate) use self::ran::Ran;
 pub(crate) use self::sample::finding;
 
 pub(crate) const PLIMSOLL: &str = env!("CARGO_BIN_EXE_plimsoll");
@@ -39,71 +41,6 @@ const NOT_OURS: &str =
 
 pub(crate) struct Project {
     dir: tempfile::TempDir,
-}
-
-/// What a command left.
-pub(crate) struct Ran {
-    pub(crate) status: Option<i32>,
-    pub(crate) stdout: String,
-    pub(crate) stderr: String,
-}
-
-/// All three in one text.
-impl std::fmt::Display for Ran {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let status = self
-            .status
-            .map_or("signal".to_owned(), |status| status.to_string());
-        write!(f, "{}--- {status}\n{}", self.stdout, self.stderr)
-    }
-}
-
-impl Ran {
-    pub(crate) fn of(output: &Output) -> Ran {
-        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-        Ran {
-            status: output.status.code(),
-            stdout: text(&output.stdout),
-            stderr: text(&output.stderr),
-        }
-    }
-
-    /// The same, with `DIR` in the place of that folder.
-    fn within(self, dir: &Path) -> Ran {
-        let [stdout, stderr] =
-            [self.stdout, self.stderr].map(|text| text.replace(&*dir.to_string_lossy(), "DIR"));
-        Ran {
-            stdout,
-            stderr,
-            ..self
-        }
-    }
-
-    /// What it printed, as JSON; `null` where it is none.
-    pub(crate) fn json(&self) -> Value {
-        serde_json::from_str(&self.stdout).unwrap_or_default()
-    }
-
-    /// Asserts how it ended, and that all of these were printed.
-    #[track_caller]
-    pub(crate) fn has(self, status: i32, parts: &[&str]) -> Ran {
-        assert_eq!(self.status, Some(status), "{self}");
-        let text = self.to_string();
-        for part in parts {
-            assert!(text.contains(part), "expected {part:?} in: {text}");
-        }
-        self
-    }
-
-    /// Asserts that none of these was printed.
-    #[track_caller]
-    pub(crate) fn lacks(self, parts: &[&str]) -> Ran {
-        let text = self.to_string();
-        for part in parts {
-            assert!(!text.contains(part), "unexpected {part:?} in: {text}");
-        }
-        self
-    }
 }
 
 impl Project {
@@ -271,13 +208,7 @@ impl Project {
     /// A program in the project's folder.
     pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
-        command.current_dir(self.path(""));
-        for (name, _) in std::env::vars_os() {
-            let text = name.to_string_lossy();
-            if NOT_OURS.split(' ').any(|prefix| text.starts_with(prefix)) {
-                command.env_remove(name);
-            }
-        }
+        alone(&mut command).current_dir(self.path(""));
         command.envs([CERTIFICATES]);
         command
     }
@@ -287,6 +218,17 @@ impl Project {
         let dir = self.dir.path().canonicalize().unwrap();
         Ran::of(&output).within(&dir).within(self.dir.path())
     }
+}
+
+/// Takes from a command what the tests themselves run under.
+pub(crate) fn alone(command: &mut Command) -> &mut Command {
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if NOT_OURS.split(' ').any(|prefix| text.starts_with(prefix)) {
+            command.env_remove(name);
+        }
+    }
+    command
 }
 
 /// Adds the words of a command line, and the variables among them.
@@ -411,9 +353,8 @@ pub(crate) fn allow(frames: &str, rate: Rate) -> String {
 
 /// The places of strings that may be any text in a report's JSON: all but the words of the format.
 pub(crate) fn free_strings(report: &Report) -> Vec<String> {
-    let mut places = Vec::new();
     let value = serde_json::from_str(&json::to_string(report)).unwrap();
-    strings(&value, String::new(), &mut places);
+    let mut places = places(&value, Value::is_string);
     places.retain(|place| {
         let poisoned = poisoned(report, std::slice::from_ref(place), "any text");
         json::parse(poisoned.to_string().as_bytes()).is_ok()
@@ -422,17 +363,25 @@ pub(crate) fn free_strings(report: &Report) -> Vec<String> {
     places
 }
 
-fn strings(value: &Value, place: String, places: &mut Vec<String>) {
-    match value {
-        Value::String(_) => places.push(place),
-        Value::Array(all) => (0..).zip(all).for_each(|(index, value): (usize, _)| {
-            strings(value, format!("{place}/{index}"), places);
-        }),
-        Value::Object(all) => all.iter().for_each(|(key, value)| {
-            strings(value, format!("{place}/{key}"), places);
-        }),
-        _ => {}
+/// The places of all values of a kind.
+pub(crate) fn places(value: &Value, is_it: fn(&Value) -> bool) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut left = vec![(String::new(), value)];
+    while let Some((place, value)) = left.pop() {
+        match value {
+            Value::Array(all) => {
+                let all = all.iter().enumerate();
+                left.extend(all.map(|(index, value)| (format!("{place}/{index}"), value)));
+            }
+            Value::Object(all) => {
+                let all = all.iter();
+                left.extend(all.map(|(key, value)| (format!("{place}/{key}"), value)));
+            }
+            value if is_it(value) => found.push(place),
+            _ => {}
+        }
     }
+    found
 }
 
 /// A report as JSON, with that text in each of those places.

@@ -12,6 +12,8 @@
 
 mod fake;
 mod fetch;
+#[path = "../project/ran.rs"]
+mod ran;
 #[path = "../../../core/tests/schema/mod.rs"]
 mod schema;
 mod series;
@@ -23,11 +25,13 @@ mod watch;
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use ran::Ran;
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 #[global_allocator]
@@ -41,48 +45,26 @@ fn plimsoll(arguments: &[&str]) -> Command {
     command
 }
 
-/// What it printed, all of it, and its status.
-fn said(command: &mut Command) -> (String, i32) {
-    told(command.output().unwrap())
+fn said(command: &mut Command) -> Ran {
+    Ran::of(&command.output().unwrap())
 }
 
-fn told(output: Output) -> (String, i32) {
-    let text = String::from_utf8([output.stdout, output.stderr].concat());
-    (text.unwrap(), output.status.code().unwrap_or(-1))
-}
-
-/// That it ends with that status, and prints all of these; the whole text.
+/// That it ends with that status, and prints all of these.
 #[track_caller]
-fn says(command: &mut Command, status: i32, expected: &[&str]) -> String {
-    ends(said(command), status, expected)
+fn says(command: &mut Command, status: i32, expected: &[&str]) -> Ran {
+    said(command).has(status, expected)
 }
 
-/// The same of what has ended.
-#[track_caller]
-fn ends((text, ended): (String, i32), status: i32, expected: &[&str]) -> String {
-    assert_eq!(ended, status, "{text}");
-    for part in expected {
-        assert!(text.contains(part), "expected {part:?} in: {text}");
-    }
-    text
-}
-
-/// What a watch printed, and its status, where Ctrl-C ended it once it had kept so many dumps in
-/// that folder: however slow the machine is, it has seen as much.
-fn watched(dumps: usize, every: &str, out: &Path, arguments: &[&str]) -> (String, i32) {
-    let more = [
-        &["--every", every, "--out", out.to_str().unwrap()],
-        arguments,
-    ]
-    .concat();
-    watched_until(
-        || fs::read_dir(out).map_or(0, Iterator::count) >= dumps,
-        &more,
-    )
+/// What a watch printed where Ctrl-C ended it once it had kept so many dumps in that folder:
+/// however slow the machine is, it has seen as much.
+fn watched(dumps: usize, every: &str, out: &Path, arguments: &[&str]) -> Ran {
+    let pace = ["--every", every, "--out", out.to_str().unwrap()];
+    let enough = || fs::read_dir(out).map_or(0, Iterator::count) >= dumps;
+    watched_until(enough, &[&pace, arguments].concat())
 }
 
 /// The same, where it has seen enough once something else is true; ten minutes are the limit.
-fn watched_until(enough: impl Fn() -> bool, arguments: &[&str]) -> (String, i32) {
+fn watched_until(enough: impl Fn() -> bool, arguments: &[&str]) -> Ran {
     let mut watch = plimsoll(&[&["watch", "--for", "10m"], arguments].concat());
     let watch = watch.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut watch = watch.spawn().unwrap();
@@ -93,23 +75,23 @@ fn watched_until(enough: impl Fn() -> bool, arguments: &[&str]) -> (String, i32)
         }
         thread::sleep(Duration::from_millis(10));
     }
-    told(watch.wait_with_output().unwrap())
+    Ran::of(&watch.wait_with_output().unwrap())
 }
 
-/// What a command that watches for so long said, and its status. In a short time little happens
-/// on a machine that has other things to do, so it is given longer ones until it ends so.
+/// What a command that watches for so long said. In a short time little happens on a machine that
+/// has other things to do, so it is given longer ones until it ends with that status.
 fn given_time<const N: usize>(
     times: [&str; N],
     status: i32,
     watch: impl Fn(&str) -> Command,
-) -> (String, i32) {
-    let mut told = (String::new(), -1);
-    for time in times {
-        if told.1 != status {
-            told = said(&mut watch(time));
+) -> Ran {
+    let mut ran = said(&mut watch(times[0]));
+    for time in &times[1..] {
+        if ran.status != Some(status) {
+            ran = said(&mut watch(time));
         }
     }
-    told
+    ran
 }
 
 /// A free port of this program's own; of each number there is one at most. The system gives none
@@ -123,9 +105,7 @@ fn own_port(number: u32) -> u16 {
 
 /// As Ctrl-C does. It must not have been waited for: its number may be another's then.
 fn interrupt(child: &Child) {
-    let mut kill = Command::new("kill");
-    let kill = kill.args(["-INT", &child.id().to_string()]);
-    kill.stderr(Stdio::null()).status().unwrap();
+    let _ = kill_process(Pid::from_child(child), Signal::INT);
 }
 
 /// A file of a temporary folder, with that in it, which nobody else can read.
@@ -134,11 +114,4 @@ fn file(folder: &TempDir, name: &str, content: &str) -> String {
     fs::write(&path, content).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
     path.to_str().unwrap().to_owned()
-}
-
-/// Dumps of real programs.
-fn recorded(path: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/dumps")
-        .join(path)
 }

@@ -11,7 +11,7 @@ use plimsoll_scenarios::{Loses, load, serve};
 use tempfile::TempDir;
 
 use crate::fake::Fake;
-use crate::{ends, given_time, interrupt, own_port, plimsoll, said, says};
+use crate::{given_time, interrupt, own_port, plimsoll, said, says};
 
 /// Makes a process of these tests the service, `healthy` or `leaking`, or its load of so many
 /// requests.
@@ -108,11 +108,8 @@ impl Project {
         let dumps = dumps.map(|dump| dump.unwrap().path());
         let newest = dumps.max_by_key(|dump| dump.metadata().unwrap().modified().unwrap());
         let newest = newest.unwrap();
-        says(
-            &mut plimsoll(&["show", "--ages", newest.to_str().unwrap()]),
-            0,
-            &[],
-        )
+        let mut show = plimsoll(&["show", "--ages", newest.to_str().unwrap()]);
+        says(&mut show, 0, &[]).stdout
     }
 
     /// Tells whether nobody listens there any more.
@@ -128,7 +125,7 @@ fn a_healthy_service_is_started_driven_and_within() {
         project.watch_requests("healthy", requests)
     });
     let nothing = " http_requests, nothing grows; would have seen ";
-    ends(told, 0, &["checkout: ", nothing]);
+    told.has(0, &["checkout: ", nothing]);
     assert!(project.is_gone());
     project.says("report", &["1 scenario: 1 within"]);
 }
@@ -174,33 +171,28 @@ fn what_ends_a_watch_is_told_apart() {
 #[test]
 fn a_lost_session_is_named_by_requests_and_by_its_age() {
     let project = Project::new(2);
-    let (mut told, mut aged) = ((String::new(), -1), String::new());
-    for requests in ["9000", "18000", "36000"] {
-        told = said(&mut project.watch_requests("leaking", requests));
-        aged = project.ages(requests);
-        if told.1 == 1 && aged.contains("\nleaks ") {
-            break;
+    let watch = |requests| {
+        let told = said(&mut project.watch_requests("leaking", requests));
+        (told, project.ages(requests))
+    };
+    let (mut told, mut aged) = watch("9000");
+    for requests in ["18000", "36000"] {
+        if told.status != Some(1) || !aged.contains("\nleaks ") {
+            (told, aged) = watch(requests);
         }
     }
-    let text = ends(told, 1, &["objects per http_request"]);
+    let text = told.has(1, &["objects per http_request"]).stdout;
     let place = text.split("\n  in ").nth(1).unwrap_or_default();
-    assert!(
-        place.starts_with("plimsoll_scenarios::http_service::Service::open_session"),
-        "{text}"
-    );
+    let blamed = "plimsoll_scenarios::http_service::Service::open_session";
+    assert!(place.starts_with(blamed), "{text}");
     let leak = aged.split("\nleaks ").nth(1).unwrap_or_default();
-    assert!(
-        leak.contains("open_session at scenarios/src/http_service.rs:"),
-        "{aged}"
-    );
+    let blamed = "open_session at scenarios/src/http_service.rs:";
+    assert!(leak.contains(blamed), "{aged}");
     project.says("report --format markdown", &["open_session"]);
     project.says("accept checkout --reason test", &[]);
     let baseline = fs::read_to_string(project.folder.path().join("baselines/checkout.toml"));
-    let baseline = baseline.unwrap();
-    assert!(
-        baseline.contains("per = \"http_requests_total\""),
-        "{baseline}"
-    );
+    let (baseline, per) = (baseline.unwrap(), "per = \"http_requests_total\"");
+    assert!(baseline.contains(per), "{baseline}");
 
     // Without --per, growth is measured by the second.
     let server = Fake::with("200 OK", "", "main;cache 50000\n");
@@ -208,6 +200,7 @@ fn a_lost_session_is_named_by_requests_and_by_its_age() {
     let mut by_seconds = project.plimsoll(&[&by_seconds[..], &["--for", "2s"]].concat());
     let units = "expected allowances per second, found allowances per http_requests_total";
     says(&mut by_seconds, 4, &[units]);
-    let (text, status) = said(by_seconds.env("PLIMSOLL_BASELINES", "optional"));
-    assert!(status != 4 && text.starts_with("checkout: "), "{text}");
+    let said = said(by_seconds.env("PLIMSOLL_BASELINES", "optional"));
+    let is_judged = said.status != Some(4) && said.stdout.starts_with("checkout: ");
+    assert!(is_judged, "{said}");
 }

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::fake::{Fake, whole};
 use crate::series::assert_fits_the_schema;
-use crate::systems::{jemalloc, used};
-use crate::{ends, given_time, plimsoll, says, watched, watched_until};
+use crate::systems::{jemalloc, moved, used};
+use crate::{given_time, plimsoll, says, watched, watched_until};
 
 /// `plimsoll watch`, so long and so often.
 fn watch(every: &str, length: &str, arguments: &[&str]) -> Command {
@@ -40,11 +40,9 @@ fn a_server_that_leaks() {
     let path = picture.to_str().unwrap();
     let from = ["--from", "greptimedb", &server.address, "--json"];
     let arguments = [&from[..], &["--flamegraph", path]].concat();
-    let text = watched(10, "100ms", &dumps, &arguments);
-    let text = ends(text, 1, &["\"verdict\": \"regressed\""]);
-    let (start, end) = (text.find('{').unwrap(), text.rfind("\n}").unwrap());
-    let json = serde_json::from_str(&text[start..end + 2]).unwrap();
-    assert_fits_the_schema(&json);
+    let told = watched(10, "100ms", &dumps, &arguments).has(1, &[]);
+    assert_eq!(told.json()["verdict"], "regressed", "{told}");
+    assert_fits_the_schema(&told.json());
     assert!(fs::read_to_string(picture).unwrap().contains("leak"));
 
     // What it kept says the same afterwards.
@@ -60,26 +58,18 @@ fn a_server_that_is_busy_and_started_again() {
         match dump {
             3 => busy(),
             0..8 => whole("200 OK", "", text.as_bytes()),
-            _ => {
-                let moved = text.replace("55555555", "66666666");
-                whole("200 OK", "", moved.as_bytes())
-            }
+            _ => whole("200 OK", "", moved(&text).as_bytes()),
         }
     });
-    let url = server.url("/");
+    let arguments = [&server.url("/"), "--fail-on", "growth > 1GiB"];
     let folder = tempfile::tempdir().unwrap();
-    let told = watched(
-        14,
-        "100ms",
-        folder.path(),
-        &[&url, "--fail-on", "growth > 1GiB"],
-    );
+    let told = watched(14, "100ms", folder.path(), &arguments);
     let expected = [
         "a dump is missing: ",
         "503 Service Unavailable: `busy`",
         "restarted since the last dump; 7 dumps of the previous process",
     ];
-    ends(told, 1, &expected);
+    told.has(1, &expected);
 }
 
 #[test]
@@ -118,25 +108,21 @@ fn growth_by_a_counter() {
         let _ = fs::remove_dir_all(dumps);
         per(time, counter, &["--out", dumps])
     });
-    ends(told, 1, &said);
+    told.has(1, &said);
     let kept = [
         "per http_requests_total_code__200__",
         "linear      yes  main;leak",
     ];
     says(&mut plimsoll(&["compare", dumps]), 0, &kept);
     let allowed = |time: &str| per(time, counter, &["--allow", "100"]);
-    ends(given_time(times, 0, allowed), 0, &["within"]);
+    given_time(times, 0, allowed).has(0, &["within"]);
 
     let close = "did you mean `http_requests_total`?";
     let unknown = ["/metrics: expected the counter", close];
+    let no_metrics = ["Prometheus's text format", "`main;leak"];
     for (counter, more, status, expected) in [
         ("http_request_count", &[][..], 5, &unknown[..]),
-        (
-            counter,
-            &["--metrics", &url],
-            5,
-            &["Prometheus's text format", "`main;leak"],
-        ),
+        (counter, &["--metrics", &url], 5, &no_metrics),
         ("rate(up[1m])", &[], 2, &["expected a counter"]),
         (counter, &["--every", "1s"], 2, &["--every"]),
     ] {
@@ -153,7 +139,7 @@ fn nothing_grows_until_ctrl_c() {
     let told = watched_until(|| server.requests().len() >= 6, &arguments);
     // What is kept nowhere has no path.
     let expected = [" from dump 1 of http://127.0.0.1", "no stack keeps growing"];
-    ends(told, 0, &expected);
+    told.has(0, &expected);
 
     let asked = server.requests().len();
     let watch = |condition: &str| watch("100ms", "400ms", &[&url, "--fail-on", condition]);
@@ -171,6 +157,6 @@ fn two_dumps_are_too_few() {
     });
     let arguments = [&server.url("/"), "--every", "100ms"];
     let told = watched_until(|| server.requests().len() >= 4, &arguments);
-    ends(told, 3, &["too few to tell a leak"]);
+    told.has(3, &["too few to tell a leak"]);
     says(&mut watch("100ms", "10ms", &["localhost"]), 2, &[]);
 }
