@@ -151,6 +151,7 @@ fn from_init_on_an_old_tag_to_the_commit() {
     demo.write("src/lib.rs", "mod pages;\npub use pages::*;\n");
     demo.write("staged.txt", "");
     demo.git("add staged.txt");
+    demo.write("untracked.txt", "");
     demo.git("bisect start --no-checkout v4 v1");
 
     let before = everything_and_times(&demo.top);

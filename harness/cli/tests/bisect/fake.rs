@@ -28,12 +28,11 @@ pub(crate) const UNUSABLE: [(&str, &str); 8] = [
     ("broken", "broken measurement"),
 ];
 
+const MANIFEST: &str = "[package]\nname = \"demo\"\nversion = \"0.0.0\"\n";
+
 /// What each commit has, besides its `state`.
 const PROJECT: [(&str, &str); 5] = [
-    (
-        "Cargo.toml",
-        "[package]\nname = \"demo\"\nversion = \"0.0.0\"\n",
-    ),
+    ("Cargo.toml", MANIFEST),
     ("Cargo.lock", "version = 4\n"),
     ("src/lib.rs", ""),
     ("tests/leaks.rs", "// churn\n"),
@@ -141,7 +140,7 @@ impl Repository {
 
     /// Here, with the cargo that believes.
     pub(crate) fn with_tools<'a>(&self, command: &'a mut Command) -> &'a mut Command {
-        command
+        project::alone(command)
             .current_dir(self.top())
             .env("CARGO", self.path("cargo"))
             // It says nothing of its version, and is asked for it at each start. The real one would
@@ -150,11 +149,8 @@ impl Repository {
             .env("TEMPLATES", self.path("templates"))
             .env("BUILDS", self.path("builds"))
             .env("HOME", self.outer())
-            .stdin(Stdio::null());
-        for name in ["CI", "CARGO_TARGET_DIR", "GIT_DIR", "RUSTFLAGS"] {
-            command.env_remove(name);
-        }
-        command
+            .env_remove("RUSTFLAGS")
+            .stdin(Stdio::null())
     }
 
     pub(crate) fn command(&self, line: &str) -> Command {
@@ -174,9 +170,9 @@ impl Repository {
         self.plimsoll(&format!("{line} {ASKED}"))
     }
 
-    /// A search from the first commit, in a group of its own, as a terminal has it.
-    pub(crate) fn start(&self) -> Child {
-        let mut command = self.command(&format!("bisect c0 {ASKED}"));
+    /// Starts a command line in a group of its own, as a terminal has it.
+    pub(crate) fn start(&self, line: &str) -> Child {
+        let mut command = self.command(line);
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command.spawn().unwrap()
@@ -238,6 +234,7 @@ impl Repository {
             let of_server = json::to_string(&of_server(report.clone()));
             fs::write(dir.join(format!("{name}.server")), of_server).unwrap();
         };
+        let both = [("main log push", 1.0, 24.0), ("main store put", 1.0, 80.0)];
         for (name, grows) in [
             ("good", &[][..]),
             ("bad", &[("main store put", 1.0, 80.0)]),
@@ -246,29 +243,25 @@ impl Repository {
             // In 65,536 iterations it is 26 objects, and 32 are told from none for sure.
             ("little", &[("main store put", 0.0004, 0.003)]),
             ("other", &[("main log push", 50.0, 4000.0)]),
-            (
-                "both",
-                &[("main log push", 1.0, 24.0), ("main store put", 1.0, 80.0)],
-            ),
+            ("both", &both),
         ] {
             write(name, &report(grows));
         }
         let mut idle = of_server(report(&[]));
-        idle.rungs
-            .iter_mut()
-            .for_each(|rung| rung.live = Tally::default());
+        for rung in &mut idle.rungs {
+            rung.live = Tally::default();
+        }
         fs::write(dir.join("idle.server"), json::to_string(&idle)).unwrap();
         let mut broken = report(&[]);
         broken.verdict = Verdict::Broken;
         let why = "expected 3 objects, found none";
-        broken
-            .checks
-            .push(check("canary", CheckOutcome::Failed, why));
+        broken.checks = vec![check("canary", CheckOutcome::Failed, why)];
         write("broken", &broken);
-        for (name, what) in [
+        let what = [
             ("failed", "panicked: on purpose"),
             ("hung", "hung: no answer"),
-        ] {
+        ];
+        for (name, what) in what {
             let mut failed = report(&[]);
             failed.verdict = Verdict::Failed;
             failed.failure = failure(what, Some(3), "");
@@ -289,12 +282,10 @@ impl Repository {
 /// A row of a table: the states of two revisions, a status, and what is said.
 pub(crate) fn row(row: &str) -> ([&str; 2], i32, Vec<&str>) {
     let mut cells = row.split(" | ");
-    let words: Vec<&str> = cells.next().unwrap().split(' ').collect();
-    (
-        [words[0], words[1]],
-        words[2].parse().unwrap(),
-        cells.collect(),
-    )
+    let mut words = cells.next().unwrap().split(' ');
+    let sides = [(); 2].map(|()| words.next().unwrap());
+    let status = words.next().unwrap().parse().unwrap();
+    (sides, status, cells.collect())
 }
 
 /// A history of so many commits, bad from that one on.

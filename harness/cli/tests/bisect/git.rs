@@ -5,17 +5,12 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use crate::project;
+
 /// Nobody's settings count: nor those of git and its hooks, nor what was set for this
 /// test or for the leak tests of whoever runs it.
 pub(crate) fn alone(command: &mut Command) -> &mut Command {
-    for (name, _) in std::env::vars_os() {
-        let text = name.to_string_lossy();
-        let is_ours = text.starts_with("PLIMSOLL_") || text.starts_with("GIT_");
-        if is_ours || text == "CARGO_TARGET_DIR" {
-            command.env_remove(&name);
-        }
-    }
-    command
+    project::alone(command)
         .env("GIT_CONFIG_GLOBAL", "/dev/null")
         .env("GIT_CONFIG_NOSYSTEM", "1")
 }

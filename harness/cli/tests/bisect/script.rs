@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::fake::{ASKED, Repository, UNUSABLE, linear};
+use crate::fake::{ASKED, Repository, linear};
 use crate::git::names;
 use crate::project::Ran;
 
@@ -12,27 +12,18 @@ fn run(repository: &Repository) -> Ran {
 
 #[test]
 fn bisect_run_says_what_git_understands() {
-    let unusable = UNUSABLE.map(|(state, _)| (state, 125));
-    let answers = [
-        ("good", 0),
-        ("bad", 1),
-        ("other", 0),
-        ("both", 1),
-        ("half", 125),
-    ];
-    let cases: Vec<(&str, i32)> = unusable.into_iter().chain(answers).collect();
-    let states: Vec<&str> = cases.iter().map(|(state, _)| *state).collect();
-    let repository = Repository::history(&format!("good {} bad", states.join(" ")));
+    let unusable = [("unbuildable", 125), ("no-project", 125), ("half", 125)];
+    let cases = [("good", 0), ("bad", 1), ("other", 0), ("both", 1)];
+    let cases = cases.into_iter().chain(unusable);
+    let repository =
+        Repository::history("good good bad other both unbuildable no-project half bad");
     repository.git("bisect start --no-checkout HEAD c0");
-    for (at, (state, status)) in cases.into_iter().enumerate() {
+    let beside = names(repository.outer());
+    for (at, (state, status)) in cases.enumerate() {
         repository.git(&format!("checkout --quiet c{}", at + 1));
         let ran = run(&repository);
         assert_eq!(ran.status, Some(status), "{state}: {ran}");
-        assert_eq!(
-            names(repository.outer()),
-            "cargo leaks repo templates watch",
-            "{state}"
-        );
+        assert_eq!(names(repository.outer()), beside, "{state}");
     }
 }
 
@@ -58,9 +49,8 @@ fn bisect_run_with_the_terms_old_and_new() {
     ] {
         let repository = Repository::history(states);
         let [old, new] = terms;
-        repository.git(&format!(
-            "bisect start --term-old={old} --term-new={new} c4 c0"
-        ));
+        let terms = format!("--term-old={old} --term-new={new}");
+        repository.git(&format!("bisect start {terms} c4 c0"));
         repository.git(&format!("checkout --quiet {at}"));
         let ran = run(&repository).has(status, &[]);
         assert!(ran.stdout.starts_with(says), "{at}: {ran}");
@@ -82,9 +72,8 @@ fn bisect_run_stops_at_an_end_and_on_faults_of_its_own() {
     let repository = linear(4, 2);
     // No bisection, no such flag.
     run(&repository).has(128, &[]);
-    repository
-        .plimsoll("bisect-run --no-such-flag")
-        .has(128, &[]);
+    let no_such = repository.plimsoll("bisect-run --no-such-flag");
+    no_such.has(128, &[]);
     // Ends that do not differ.
     repository.git("bisect start c1 c0");
     run(&repository).has(128, &[]);

@@ -10,9 +10,8 @@ fn two_revisions() {
     let repository = Repository::history("bad good");
     let before = repository.everything();
     for _ in 0..2 {
-        repository
-            .ask("verify-fix HEAD~1 HEAD")
-            .has(0, &["churn: fixed"]);
+        let ran = repository.ask("verify-fix HEAD~1 HEAD");
+        ran.has(0, &["churn: fixed"]);
         // What was measured is kept.
         assert_eq!(repository.builds(), 2);
     }
@@ -28,9 +27,8 @@ fn two_revisions() {
         ("HEAD nowhere", "there is no commit `nowhere`"),
         ("HEAD src", mixed),
     ] {
-        repository
-            .ask(&format!("verify-fix {sides}"))
-            .has(2, &[why]);
+        let ran = repository.ask(&format!("verify-fix {sides}"));
+        ran.has(2, &[why]);
     }
 }
 
@@ -87,17 +85,14 @@ fn reports_of_several_tests() {
         }
     }
     let all = "churn (demo, leaks), churn (other, leaks)";
+    let [which, one_of] =
+        ["--package or --test", "expected one of"].map(|it| format!("{it}: {all}"));
     for (line, status, says) in [
         ("before after --package demo", 0, "churn: fixed"),
-        ("after before", 2, &format!("--package or --test: {all}")),
-        (
-            "before after --package dmeo",
-            2,
-            &format!("expected one of: {all}"),
-        ),
+        ("after before", 2, &which),
+        ("before after --package dmeo", 2, &one_of),
     ] {
-        repository
-            .plimsoll(&format!("verify-fix {line}"))
-            .has(status, &[says]);
+        let ran = repository.plimsoll(&format!("verify-fix {line}"));
+        ran.has(status, &[says]);
     }
 }

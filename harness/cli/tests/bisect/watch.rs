@@ -1,13 +1,12 @@
 //! Servers instead of tests: `--watch` of `check`, `verify-fix` and `bisect`.
 
 use std::fs;
-use std::process::Stdio;
-use std::thread;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::check::branch;
 use crate::fake::{Repository, row};
+use crate::faults::until;
 use crate::project::Ran;
 
 /// What a command says of the scenario, which the command beside the repository measures.
@@ -86,11 +85,9 @@ fn of_an_end_without_the_folder_the_nearest_with_it_is_named() {
 #[test]
 fn what_cannot_be_meant() {
     let repository = branch("good", "bad");
+    let none = "expected one scenario, the one that the command measures, found 0";
     for (command, expected) in [
-        (
-            "check",
-            "expected one scenario, the one that the command measures, found 0",
-        ),
+        ("check", none),
         ("check churn other", "found 2"),
         ("check churn --release", "cannot be used with"),
         ("check churn --budget 1s", "cannot be used with"),
@@ -106,10 +103,9 @@ fn what_cannot_be_meant() {
         "churn is a scenario of `plimsoll watch`, and no test",
         "--watch 'COMMAND' measures a server",
     ];
-    repository.plimsoll("check churn").has(2, &expected);
-    repository
-        .plimsoll("bisect HEAD~1 --scenario churn")
-        .has(2, &expected);
+    for command in ["check churn", "bisect HEAD~1 --scenario churn"] {
+        repository.plimsoll(command).has(2, &expected);
+    }
     assert_eq!(repository.builds(), 0);
 }
 
@@ -118,20 +114,11 @@ fn what_cannot_be_meant() {
 fn ctrl_c_ends_the_watch() {
     let repository = branch("slow", "good");
     let watch = repository.outer().join("watch");
-    let mut command = repository.command(&format!("check churn --watch {}", watch.display()));
-    std::os::unix::process::CommandExt::process_group(&mut command, 0);
-    let mut check = command.stderr(Stdio::null()).spawn().unwrap();
-    while !repository.outer().join("builds.watched").exists() {
-        let ended = check.try_wait().unwrap();
-        assert!(
-            ended.is_none(),
-            "it ended before its watch began: {ended:?}"
-        );
-        thread::yield_now();
-    }
-    let group = Pid::from_child(&check);
-    kill_process_group(group, Signal::INT).unwrap();
-    assert_eq!(check.wait().unwrap().code(), Some(130));
+    let check = repository.start(&format!("check churn --watch {}", watch.display()));
+    until(|| repository.outer().join("builds.watched").exists());
+    kill_process_group(Pid::from_child(&check), Signal::INT).unwrap();
+    let check = check.wait_with_output().unwrap();
+    assert_eq!(check.status.code(), Some(130), "{check:?}");
     let ended = fs::read_to_string(repository.outer().join("builds.ended"));
     assert_eq!(ended.unwrap(), "ended\n");
 }

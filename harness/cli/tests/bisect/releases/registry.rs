@@ -15,63 +15,42 @@ pub(crate) enum Does {
     NotBuild,
 }
 
-const NAME: &str = "leaky";
-
-/// Makes a registry with the crate in all its versions, `0.1.0` being the first; after it comes
-/// `0.2.0`. Its index is in git: cargo fetches it, and keeps it in its cache. Returns what cargo's
-/// configuration has of it.
+/// Makes a registry with the crate `leaky` in all its versions, `0.1.0` being the first; after it
+/// comes `0.2.0`. Its index is in git: cargo fetches it, and keeps it in its cache. Returns what
+/// cargo's configuration has of it.
 pub(crate) fn registry(dir: &Path, releases: &[Does]) -> String {
     let (index, download) = (dir.join("index"), dir.join("download"));
-    let lines = packed(releases, &download);
-    write(&index.join("le/ak").join(NAME), &lines);
+    let numbered = (0..).zip(releases);
+    let numbered = numbered.map(|(number, does)| (format!("0.1.{number}"), *does));
+    // In the middle of them by its version, and for nobody who did not ask for it.
+    let middle = ("0.1.4-rc.1".to_owned(), Does::NotBuild);
+    let versions = numbered.chain([middle, ("0.2.0".to_owned(), Does::Nothing)]);
+    let lines = versions.map(|(version, does)| release(&download.join(&version), &version, does));
+    write(&index.join("le/ak/leaky"), &lines.collect::<String>());
     let download = download.display();
     let config = format!("{{\"dl\": \"file://{download}/{{version}}/crate\"}}\n");
     write(&index.join("config.json"), &config);
     commit_all(&index);
-    format!(
-        "[registries.made]\nindex = \"file://{}\"\n",
-        index.display()
-    )
+    let index = index.display();
+    format!("[registries.made]\nindex = \"file://{index}\"\n")
 }
 
-/// Packs all releases. Returns their lines in the index.
-fn packed(releases: &[Does], download: &Path) -> String {
-    let numbered = (0..)
-        .zip(releases)
-        .map(|(number, does)| (format!("0.1.{number}"), *does));
-    let mut versions: Vec<(String, Does)> = numbered.collect();
-    // In the middle of them by its version, and for nobody who did not ask for it.
-    versions.push(("0.1.4-rc.1".to_owned(), Does::NotBuild));
-    versions.push(("0.2.0".to_owned(), Does::Nothing));
-    let lines = versions.iter().map(|(version, does)| {
-        let path = download.join(version).join("crate");
-        release(&path, version, *does)
-    });
-    lines.collect()
-}
-
-/// Packs a release, and says what its line in the index is.
-fn release(path: &Path, version: &str, does: Does) -> String {
-    let dir = tempfile::tempdir().unwrap();
-    let name = format!("{NAME}-{version}");
-    let package = dir.path().join(&name);
-    let head = format!("[package]\nname = \"{NAME}\"\nversion = \"{version}\"\n");
-    write(
-        &package.join("Cargo.toml"),
-        &(head + "edition = \"2021\"\n"),
-    );
+/// Packs a release as the file `crate` of that folder, and says what its line in the index is.
+fn release(dir: &Path, version: &str, does: Does) -> String {
+    let package = dir.join(format!("leaky-{version}"));
+    let manifest =
+        format!("[package]\nname = \"leaky\"\nversion = \"{version}\"\nedition = \"2021\"\n");
+    write(&package.join("Cargo.toml"), &manifest);
     write(&package.join("src/lib.rs"), &source(does));
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    let ran = |command: &mut Command| Ran::of(&command.output().unwrap()).has(0, &[]).stdout;
-    let mut tar = Command::new("tar");
-    ran(tar.current_dir(dir.path()).arg("-czf").arg(path).arg(&name));
-    let sum = ran(Command::new("sha256sum").arg(path));
-    let sum = sum.split(' ').next().unwrap();
+    let mut sh = Command::new("sh");
+    sh.args(["-ec", "tar -czf crate leaky-*; sha256sum crate"]);
+    let ran = Ran::of(&sh.current_dir(dir).output().unwrap()).has(0, &[]);
+    let sum = ran.stdout.split(' ').next().unwrap();
+    // cargo takes it where it is asked for by its version.
+    let yanked = version == "0.1.3";
     format!(
-        "{{\"name\":\"{NAME}\",\"vers\":\"{version}\",\"deps\":[],\"cksum\":\"{sum}\",\
-         \"features\":{{}},\"yanked\":{}}}\n",
-        // cargo takes it where it is asked for by its version.
-        version == "0.1.3"
+        "{{\"name\":\"leaky\",\"vers\":\"{version}\",\"deps\":[],\"cksum\":\"{sum}\",\
+         \"features\":{{}},\"yanked\":{yanked}}}\n"
     )
 }
 
