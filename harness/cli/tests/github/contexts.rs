@@ -10,7 +10,7 @@ use crate::job::{Job, RATE, STACK, green, red, text};
 use crate::project::{finding, regressed, within};
 use crate::server::Server;
 use crate::server::fault::{Fault, Matcher};
-use crate::server::state::{TOKEN, hash, modified, user, zip_of};
+use crate::server::state::{TOKEN, hash, modified, user};
 
 #[test]
 fn everything_in_order() {
@@ -67,12 +67,12 @@ fn the_workspace_may_be_below_the_repository() {
     std::fs::rename(from, to).unwrap();
     let file = "sub/src/lib.rs";
     job.state().files = vec![modified(file)];
-    job.run_in("sub", "comment --report target/plimsoll")
-        .ends(0);
+    let ran = job.run_in("sub", "comment --report target/plimsoll");
+    ran.ends(0);
     assert_eq!(job.annotations()[0]["path"], file);
     // And the report that is handed on says so.
-    job.run_in("sub", "report --format json")
-        .prints("\"prefix\": \"sub\"");
+    let ran = job.run_in("sub", "report --format json");
+    ran.prints("\"prefix\": \"sub\"");
 }
 
 /// More to note than a check run takes.
@@ -137,10 +137,7 @@ fn growth_is_compared_with_the_base_branch() {
     ] {
         let job = Job::of(&red());
         job.state().with_fork();
-        let text = job.passed_on(&reports).to_string();
-        let zip = zip_of(&[("report.json", text.as_bytes())]);
-        job.state()
-            .add_artifact(400, branch, "plimsoll-report-1", zip);
+        job.upload_of(400, branch, "plimsoll-report-1", &job.passed_on(&reports));
         let ran = job.comment("--base-artifact plimsoll-report");
         let compared = job.says(&[said]).contains("compared with `main` at");
         assert_eq!(compared, said != none, "{said}");
@@ -249,9 +246,8 @@ fn outside_github_it_says_what_it_needs() {
       hint: `plimsoll report --format markdown` prints the comment without posting it, and --dry-run what would be posted
     ");
     job.unset("GITHUB_TOKEN");
-    let sha = "a".repeat(40);
-    job.comment_ends(2, &format!("--repo octo/demo --sha {sha}"))
-        .warns("GITHUB_TOKEN is needed");
+    let ran = job.comment_ends(2, &format!("--repo octo/demo --sha {}", "a".repeat(40)));
+    ran.warns("GITHUB_TOKEN is needed");
     assert_eq!(job.requests().len(), 0);
 }
 
@@ -309,8 +305,8 @@ fn a_dry_run_writes_nothing() {
     assert_eq!(job.summary(), "");
     // Neither does it need a token, and then it asks nothing.
     job.unset("GITHUB_TOKEN");
-    job.comment("--dry-run")
-        .prints("POST /repos/octo/demo/issues/7/comments");
+    let ran = job.comment("--dry-run");
+    ran.prints("POST /repos/octo/demo/issues/7/comments");
     assert_eq!(job.log(), log);
 }
 

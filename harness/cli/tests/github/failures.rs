@@ -155,9 +155,8 @@ pub(crate) fn each_failure_comes_to_one_comment_or_a_warning() {
     ];
     // Each waits for most of its time, so all wait together.
     thread::scope(|scope| {
-        let started = rows
-            .each_ref()
-            .map(|row| (row.name, scope.spawn(|| row.run())));
+        let rows = rows.each_ref();
+        let started = rows.map(|row| (row.name, scope.spawn(|| row.run())));
         for (name, row) in started {
             assert!(row.join().is_ok(), "the row `{name}` failed, see above");
         }
@@ -177,11 +176,7 @@ fn a_missing_permission_is_named() {
     }
     let warnings = ran.stderr.matches("::warning title=plimsoll::");
     assert_eq!(warnings.count(), 2, "{ran}");
-    let summary = job.summary();
-    assert!(
-        summary.contains("Not posted: check run, comment."),
-        "{summary}"
-    );
+    assert!(job.summary().contains("Not posted: check run, comment."));
     assert!(job.ours().is_empty());
     job.comment_ends(5, "--on-post-error fail");
 }
@@ -469,14 +464,10 @@ fn a_comment_that_is_deleted_meanwhile() {
 
 #[test]
 fn green_makes_no_comment() {
-    for (reports, when, comments) in [
-        (green(), "on-growth", 0),
-        (green(), "always", 1),
-        (red(), "never", 0),
-    ] {
+    for (reports, when) in [(green(), "on-growth"), (red(), "never")] {
         let job = Job::of(&reports);
         job.comment(&format!("--when {when}"));
-        assert_eq!((job.ours().len(), job.checks()), (comments, 1), "{when}");
+        assert_eq!((job.ours().len(), job.checks()), (0, 1), "{when}");
     }
 }
 

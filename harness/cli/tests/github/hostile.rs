@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::images::drawable;
 use crate::job::{Job, joined, red};
-use crate::project::{Ran, failure};
+use crate::project::{Ran, failure, places};
 
 /// Posts a file as the report of the pull request's own job.
 fn posted(text: &str) -> (Job, Ran) {
@@ -58,33 +58,20 @@ fn nothing_that_is_printed_is_a_command() {
     }
 }
 
-/// Every number of a report, but for those that say what it is, and for lines,
-/// which are shorter.
-fn numbers<'a>(value: &'a mut Value, found: &mut Vec<&'a mut Value>) {
-    match value {
-        Value::Number(_) => found.push(value),
-        Value::Array(list) => list.iter_mut().for_each(|one| numbers(one, found)),
-        Value::Object(map) => {
-            let inside = map
-                .iter_mut()
-                .filter(|(key, _)| !["version", "source", "line"].contains(&key.as_str()));
-            inside.for_each(|(_, one)| numbers(one, found));
-        }
-        _ => {}
-    }
-}
-
 #[test]
 fn numbers_of_any_size() {
     let plain = joined(&drawable());
+    let mut numbers = places(&plain, Value::is_number);
+    // These say what it is, and lines are shorter.
+    let others = ["/version", "/source/", "/line"];
+    numbers.retain(|place| !others.iter().any(|part| place.contains(part)));
+    assert!(numbers.len() > 10, "{plain:#}");
     let integers = [0, 1, u64::from(u32::MAX), i64::MAX as u64, u64::MAX];
     let floats = [0.0, -0.0, -1e16, 1e16, 5e-324];
     for (integer, float) in integers.into_iter().zip(floats) {
         let mut report = plain.clone();
-        let mut found = Vec::new();
-        numbers(&mut report, &mut found);
-        assert!(found.len() > 10, "{plain:#}");
-        for number in found {
+        for place in &numbers {
+            let number = report.pointer_mut(place).unwrap();
             *number = match number.is_f64() {
                 true => float.into(),
                 false => integer.into(),
@@ -95,13 +82,9 @@ fn numbers_of_any_size() {
         ran.lacks(&["panicked", "cannot be read"]);
         // What the second job renders with its token at hand.
         job.run("report report.json --format text").ends(0);
-        let (joined, context) = (
-            input::parse(text.as_bytes(), Reader::Bot),
-            Context::default(),
-        );
-        let joined = joined.unwrap();
+        let joined = input::parse(text.as_bytes(), Reader::Bot).unwrap();
         for render in [html::render, markdown::summary] {
-            render(&joined, &context);
+            render(&joined, &Context::default());
         }
         for render in [sarif::render, junit::render, to_string] {
             render(&joined);

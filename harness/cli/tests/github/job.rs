@@ -54,10 +54,8 @@ pub(crate) fn text(comment: &Value) -> &str {
 pub(crate) fn joined(reports: &[Report]) -> Value {
     let parts = reports.iter().map(|report| {
         let text = report_json::to_string(report);
-        (
-            String::new(),
-            input::parse(text.as_bytes(), Reader::Bot).unwrap(),
-        )
+        let part = input::parse(text.as_bytes(), Reader::Bot).unwrap();
+        (String::new(), part)
     });
     let joined = joined::merge(parts.collect()).joined;
     serde_json::from_str(&joined::json::to_string(&joined)).unwrap()
@@ -191,10 +189,8 @@ impl Job {
             let command = line.trim_start().starts_with("::") || line.contains("##[");
             let ours = ["::error ", "::warning ", "::stop-commands::"];
             let ends = line.len() == 36 && line.ends_with("::");
-            assert!(
-                !command || ends || ours.iter().any(|ours| line.starts_with(ours)),
-                "a command: {line}"
-            );
+            let is_ours = ends || ours.iter().any(|ours| line.starts_with(ours));
+            assert!(!command || is_ours, "a command: {line}");
             let errors = line.matches("::error").count();
             assert!(!command || errors < 2, "two commands: {line}");
         }
@@ -321,8 +317,13 @@ impl Job {
 
     /// Leaves a report as an artifact of that run.
     pub(crate) fn upload(&self, name: &str, report: &Value) {
+        self.upload_of(FORKS_RUN, "topic", name, report);
+    }
+
+    /// The same of any run, of a branch.
+    pub(crate) fn upload_of(&self, run: u64, branch: &str, name: &str, report: &Value) {
         let zip = zip_of(&[("report.json", report.to_string().as_bytes())]);
-        self.state().add_artifact(FORKS_RUN, "topic", name, zip);
+        self.state().add_artifact(run, branch, name, zip);
     }
 }
 

@@ -100,11 +100,8 @@ impl Description {
             let number = number.filter(|_| schema["type"] == "integer");
             let value = number.map_or(json!(text), |number| json!(number));
             let errors = self.errors(&format!("parameter {schema}"), schema, &value);
-            wrong.extend(
-                errors
-                    .iter()
-                    .map(|what| format!("parameter {name}: {what}")),
-            );
+            let errors = errors.iter();
+            wrong.extend(errors.map(|what| format!("parameter {name}: {what}")));
         }
         let schema = &described["requestBody"]["content"]["application/json"]["schema"];
         let body = serde_json::from_slice::<Value>(&request.body);

@@ -69,11 +69,9 @@ fn located(state: &State, request: &Request) -> (Result<Operation, Reply>, Vec<S
         Ok(operation) => {
             let (more, refused) = Description::get().request(&operation, request);
             wrong.extend(more);
+            let why = |what| format!("Invalid request.\n\nFor '{what}'.");
             match refused {
-                Some(what) => Err(Reply::says(
-                    422,
-                    &format!("Invalid request.\n\nFor '{what}'."),
-                )),
+                Some(what) => Err(Reply::says(422, &why(what))),
                 None => Ok(operation),
             }
         }
@@ -329,9 +327,8 @@ fn update(state: &mut State, mut check: Value, body: &Value) -> Result<Value, Re
 }
 
 fn is_long(title: &Value) -> bool {
-    title
-        .as_str()
-        .is_some_and(|title| title.chars().count() > TITLE)
+    let title = title.as_str().unwrap_or_default();
+    title.chars().count() > TITLE
 }
 
 /// What GitHub refuses of an annotation, beside what is described.
@@ -343,6 +340,7 @@ fn unsound(annotation: &Value) -> Option<&'static str> {
     let absolute = path.starts_with('/');
     let leaves = path.split('/').any(|part| part == "..");
     let columns = start != end && annotation.get("start_column").is_some();
+    let message_is_long = "message is too long (maximum is 64 KB)";
     let of_one = "start_column is allowed only where start_line equals end_line";
     let rules = [
         (path.is_empty(), "path cannot be blank"),
@@ -352,10 +350,7 @@ fn unsound(annotation: &Value) -> Option<&'static str> {
         (end < start, "end_line must not be before start_line"),
         (columns, of_one),
         (message.is_empty(), "message cannot be blank"),
-        (
-            message.len() > MESSAGE,
-            "message is too long (maximum is 64 KB)",
-        ),
+        (message.len() > MESSAGE, message_is_long),
         (is_long(&annotation["title"]), TITLE_IS_LONG),
     ];
     let mut broken = rules.into_iter().filter(|(is_broken, _)| *is_broken);
