@@ -1,6 +1,6 @@
 //! Builds the fixtures, runs them, and asks what their addresses are.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -156,11 +156,8 @@ impl Process {
     }
 
     pub(crate) fn symbolize_with(&self, options: &Options) -> SymbolTable {
-        symbolize(&self.mappings, &self.wanted(), options)
-    }
-
-    pub(crate) fn wanted(&self) -> BTreeSet<Avma> {
-        self.addresses.values().copied().collect()
+        let wanted = self.addresses.values().copied().collect();
+        symbolize(&self.mappings, &wanted, options)
     }
 
     /// The frames at the labelled address, `function file:line`, leaf first.
