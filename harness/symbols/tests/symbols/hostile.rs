@@ -172,46 +172,36 @@ fn check(flags: &[&str], main: &str, more: &str, (count, why): (usize, &str)) {
         .iter()
         .map(|said| said.strip_prefix(note).unwrap_or(said));
     let said = notes.collect::<Vec<_>>().join("\n");
-    assert_eq!((frames.len(), said.as_str()), (count, why));
+    assert_eq!((frames.len(), said.as_str()), (count, why), "{main}");
     assert_eq!(frames[count - 1].function, "fixture");
 }
 
 const TOO_MUCH: &str = "it takes more work than its size can explain";
 
 #[test]
-fn nested_as_deep_as_the_file_is_long() {
-    for (main, frames) in [
-        // Every inlined call holds the address.
-        ("function\n .rept 100000\n code 3\n .endr", 1_001),
-        ("function\n .fill 1000000, 1, 4", 1),
-        (".rept 50000\n function\n .endr", 1),
-    ] {
-        check(&[], main, "", (frames, ""));
-    }
-}
-
-#[test]
-fn the_same_ranges_over_and_over() {
+fn nested_as_deep_as_the_file_is_long_or_the_same_over_and_over() {
     let ranges = ".section .debug_ranges, \"\", @progbits\n .rept 20000\n .quad 1, 2\n .endr\n \
                   .quad 0, 0";
-    let functions = ".rept 20000\n .byte 5\n .long 0\n .endr";
-    check(&[], functions, ranges, (1, TOO_MUCH));
-}
-
-#[test]
-fn the_same_lines_over_and_over() {
+    let of_ranges = ".rept 20000\n .byte 5\n .long 0\n .endr";
     // A line program of many rows, and many units that have no other ranges.
     let units = ".rept 20000\n unit\n .byte 7\n .long 0\n 2:\n .endr\n \
                  .section .debug_line, \"\", @progbits\n .long 2f - 1f\n 1: .short 4\n \
                  .long 4f - 3f\n 3: .byte 1, 1, 1, 0, 1, 1, 0, 0\n 4:\n .fill 1000000, 1, 1\n 2:";
-    check(&[], "", units, (1, TOO_MUCH));
-}
-
-#[test]
-fn names_that_go_around() {
     let around = ".macro code6 origin\n .byte 6\n .long \\origin - unit0\n .quad fixture\n \
                   .long 65\n .endm\n again: code6 again\n";
-    check(&[], around, "", (1, ""));
+    let inlined = "function\n .rept 100000\n code 3\n .endr";
+    for (main, more, expected) in [
+        // Every inlined call holds the address.
+        (inlined, "", (1_001, "")),
+        ("function\n .fill 1000000, 1, 4", "", (1, "")),
+        (".rept 50000\n function\n .endr", "", (1, "")),
+        (of_ranges, ranges, (1, TOO_MUCH)),
+        ("", units, (1, TOO_MUCH)),
+        // A name that is its own origin.
+        (around, "", (1, "")),
+    ] {
+        check(&[], main, more, expected);
+    }
 }
 
 #[cfg(feature = "compressed")]
