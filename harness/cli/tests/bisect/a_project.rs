@@ -20,7 +20,8 @@ use built::{build_as_all_do, shared, workspace};
 /// The name of the manifest's edition is left out: it is 2015.
 const MANIFEST: &str = "[package]\nname = \"demo\"\nversion = \"0.1.0\"\n";
 
-const CODE: &str = "use std::collections::HashMap;
+/// A cache that keeps what has the key `$key`.
+pub(crate) const CODE: &str = "use std::collections::HashMap;
 
 #[derive(Default)]
 pub struct Cache {

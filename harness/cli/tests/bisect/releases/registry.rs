@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::a_project::CODE;
 use crate::git::{commit_all, write};
 use crate::project::Ran;
 
@@ -41,7 +42,12 @@ fn release(dir: &Path, version: &str, does: Does) -> String {
     let manifest =
         format!("[package]\nname = \"leaky\"\nversion = \"{version}\"\nedition = \"2021\"\n");
     write(&package.join("Cargo.toml"), &manifest);
-    write(&package.join("src/lib.rs"), &source(does));
+    let key = match does {
+        Does::Nothing => "key % 8",
+        Does::Leaks => "key",
+        Does::NotBuild => "key.is_full()",
+    };
+    write(&package.join("src/lib.rs"), &CODE.replace("$key", key));
     let mut sh = Command::new("sh");
     sh.args(["-ec", "tar -czf crate leaky-*; sha256sum crate"]);
     let ran = Ran::of(&sh.current_dir(dir).output().unwrap()).has(0, &[]);
@@ -51,34 +57,6 @@ fn release(dir: &Path, version: &str, does: Does) -> String {
     format!(
         "{{\"name\":\"leaky\",\"vers\":\"{version}\",\"deps\":[],\"cksum\":\"{sum}\",\
          \"features\":{{}},\"yanked\":{yanked}}}\n"
-    )
-}
-
-fn source(does: Does) -> String {
-    let full = match does {
-        Does::Nothing => "self.kept.len() == 32",
-        Does::Leaks => "self.kept.len() == usize::MAX",
-        Does::NotBuild => "self.kept.is_full()",
-    };
-    format!(
-        "//! Buffers.
-
-/// Buffers that were used last.
-#[derive(Debug, Default)]
-pub struct Cache {{
-    kept: Vec<Box<[u8]>>,
-}}
-
-impl Cache {{
-    /// Fills another buffer.
-    pub fn put(&mut self, with: u64) {{
-        if {full} {{
-            self.kept.clear();
-        }}
-        self.kept.push(with.to_le_bytes().repeat(6).into());
-    }}
-}}
-"
     )
 }
 
