@@ -3,30 +3,17 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::ops::Range;
-use std::path::Path;
 
-use crate::support::Bench;
+use crate::support::{Bench, START, lookup};
 use object::{Object, ObjectSection, ObjectSymbol};
-use plimsoll_core::{Avma, SymbolTable};
-use plimsoll_symbols::{MappedFile, Options, symbolize};
-
-/// As if the file were mapped whole at a fixed address.
-fn lookup(path: &Path, addresses: &BTreeSet<Avma>) -> SymbolTable {
-    let mapping = MappedFile {
-        start: 0x10_0000,
-        end: 0x20_0000,
-        path: path.into(),
-        ..MappedFile::default()
-    };
-    symbolize(&[mapping], addresses, &Options::default())
-}
+use plimsoll_core::Avma;
 
 /// Where its functions are mapped then.
 fn code(bytes: &[u8]) -> Range<u64> {
     let object = object::File::parse(bytes).expect("the fixture is well");
     let text = object.section_by_name(".text").expect("it has code");
     let (start, size) = text.file_range().expect("its code is in the file");
-    0x10_0000 + start..0x10_0000 + start + size
+    START + start..START + start + size
 }
 
 /// Every fourth byte of the fixture's functions, and some around them.

@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use crate::support::Bench;
+use crate::support::{Bench, START, lookup};
 use addr2line::gimli::{self, EndianSlice, RunTimeEndian};
 use object::{Object, ObjectSection};
 use plimsoll_core::Avma;
-use plimsoll_symbols::{MappedFile, Options, symbolize};
 
 /// File and line of each frame, by each address of the code.
 #[track_caller]
@@ -30,15 +29,9 @@ fn check(path: &Path) {
     // Not all of a large one.
     let step = usize::try_from(size / 4_000 + 1).unwrap();
     let addresses: Vec<u64> = (0..size).step_by(step).collect();
-    let mapping = MappedFile {
-        start: 0x10_0000,
-        end: 0x10_0000 + offset + size,
-        path: path.into(),
-        ..MappedFile::default()
-    };
-    let avma = |at: u64| Avma(0x10_0000 + offset + at + 1);
+    let avma = |at: u64| Avma(START + offset + at + 1);
     let wanted: BTreeSet<Avma> = addresses.iter().map(|at| avma(*at)).collect();
-    let table = symbolize(&[mapping], &wanted, &Options::default());
+    let table = lookup(path, &wanted);
     let mut inlined = 0;
     for at in addresses {
         let lookup = context.find_frames(text.address() + at);
@@ -68,21 +61,15 @@ fn check(path: &Path) {
 #[test]
 fn c() {
     for flags in [
-        &["-gdwarf-4"][..],
-        &["-gdwarf-5"],
-        &["-gdwarf-5", "-gdwarf64"],
-        &[
-            "-g",
-            "-O2",
-            "-flto",
-            "-ffunction-sections",
-            "-Wl,--gc-sections",
-        ],
-        &["-g", "-fdebug-types-section"],
-        &["-g1", "-O3"],
+        "-gdwarf-4",
+        "-gdwarf-5",
+        "-gdwarf-5 -gdwarf64",
+        "-g -O2 -flto -ffunction-sections -Wl,--gc-sections",
+        "-g -fdebug-types-section",
+        "-g1 -O3",
     ] {
-        let sources = ["main.c", "library.c"];
-        check(&Bench::new().cc("program", &[flags, &sources].concat()));
+        let arguments: Vec<&str> = flags.split(' ').chain(["main.c", "library.c"]).collect();
+        check(&Bench::new().cc("program", &arguments));
     }
 }
 

@@ -1,6 +1,6 @@
 //! Builds the fixtures, runs them, and asks what their addresses are.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -108,6 +108,20 @@ impl Bench {
     pub(crate) fn start(&self, program: &Path) -> Process {
         Process::parse(&self.run(Command::new(program).env("LD_LIBRARY_PATH", self.path(""))))
     }
+}
+
+/// Where [`lookup`] maps files.
+pub(crate) const START: u64 = 0x10_0000;
+
+/// Looks addresses up as if the file were mapped whole at a fixed address.
+pub(crate) fn lookup(path: &Path, addresses: &BTreeSet<Avma>) -> SymbolTable {
+    let mapping = MappedFile {
+        start: START,
+        end: START << 10,
+        path: path.into(),
+        ..MappedFile::default()
+    };
+    symbolize(&[mapping], addresses, &Options::default())
 }
 
 /// Whether a tool is there that not every machine has.
