@@ -58,13 +58,9 @@ pub(crate) struct Demo {
 
 impl Demo {
     pub(crate) fn at(top: PathBuf) -> Demo {
-        let (shared, lock) = shared();
+        let (shared, _lock) = shared();
         let target = shared.join("target");
-        Demo {
-            top,
-            target,
-            _lock: lock,
-        }
+        Demo { top, target, _lock }
     }
 
     pub(crate) fn write(&self, path: &str, text: &str) {

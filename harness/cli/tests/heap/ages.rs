@@ -113,10 +113,8 @@ fn what_cannot_be_asked_says_what_to_do() {
     let unnamed = folder.file("unnamed.heap", unnamed);
     let of_show = "`--ages` is of `plimsoll show`";
     let profile = "found the profile that is read";
-    let (linked, named) = (
-        "has to link `plimsoll-ages`",
-        "give the program with --exe FILE",
-    );
+    let linked = "has to link `plimsoll-ages`";
+    let named = "give the program with --exe FILE";
     for (arguments, status, why) in [
         (&["show", "--ages", &plain][..], 5, linked),
         (&["show", "--ages", &unnamed], 5, named),

@@ -5,11 +5,9 @@ use crate::{Folder, dump, plimsoll};
 #[test]
 fn conditions() {
     let folder = Folder::new();
-    let before = folder.file("before", dump(1, "10 10000 0x10 0x20\n10 90000 0x30 0x20"));
-    let after = folder.file(
-        "after",
-        dump(1, "30 30000 0x10 0x20\n4 72000 0x30 0x20\n5 500 0x40 0x20"),
-    );
+    let before = dump(1, "10 10000 0x10 0x20\n10 90000 0x30 0x20");
+    let after = dump(1, "30 30000 0x10 0x20\n4 72000 0x30 0x20\n5 500 0x40 0x20");
+    let (before, after) = (folder.file("before", before), folder.file("after", after));
     for (condition, status) in [
         // One stack gained 20,000 bytes and 20 objects, another 500; in all 2,500 and 19.
         ("growth > 1 KiB", 1),

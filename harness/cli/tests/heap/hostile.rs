@@ -90,12 +90,9 @@ fn many_mappings_take_linear_time() {
         for number in 0..30_000_u64 {
             let at = start + 0x2000 * number;
             let end = at + 0x1000;
-            let file = format!("/none/{number}.sst");
-            maps.push_str(&format!(
-                "{at:x}-{end:x} r--p 00000000 08:01 {number} {file}\n"
-            ));
+            maps += &format!("{at:x}-{end:x} r--p 0 08:01 {number} /none/{number}.sst\n");
             if number % 10 == 0 {
-                stacks.push_str(&format!("1 8 {:#x}\n", at + 16));
+                stacks += &format!("1 8 {:#x}\n", at + 16);
             }
         }
         folder.file(&format!("{start}"), dump(1, &stacks) + &maps)

@@ -17,9 +17,8 @@ pub(crate) struct Ran {
 /// All three in one text.
 impl std::fmt::Display for Ran {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let status = self
-            .status
-            .map_or("signal".to_owned(), |status| status.to_string());
+        let status = self.status.map(|status| status.to_string());
+        let status = status.unwrap_or("signal".to_owned());
         write!(f, "{}--- {status}\n{}", self.stdout, self.stderr)
     }
 }
@@ -35,14 +34,11 @@ impl Ran {
     }
 
     /// The same, with `DIR` in the place of that folder.
-    pub(crate) fn within(self, dir: &Path) -> Ran {
-        let [stdout, stderr] =
-            [self.stdout, self.stderr].map(|text| text.replace(&*dir.to_string_lossy(), "DIR"));
-        Ran {
-            stdout,
-            stderr,
-            ..self
+    pub(crate) fn within(mut self, dir: &Path) -> Ran {
+        for text in [&mut self.stdout, &mut self.stderr] {
+            *text = text.replace(&*dir.to_string_lossy(), "DIR");
         }
+        self
     }
 
     /// What it printed, as JSON; `null` where it is none.

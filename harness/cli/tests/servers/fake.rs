@@ -7,8 +7,6 @@ use std::thread;
 
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
-pub(crate) type TlsStream = StreamOwned<ServerConnection, TcpStream>;
-
 pub(crate) struct Fake {
     /// `127.0.0.1:40000`
     pub(crate) address: String,
@@ -22,23 +20,19 @@ impl Fake {
         Fake::start("http", |stream| stream, answer)
     }
 
-    /// The same by TLS.
-    pub(crate) fn with_tls(
-        config: ServerConfig,
-        answer: impl Fn(&str, &mut TlsStream) + Send + 'static,
-    ) -> Fake {
+    /// One that has the same for everybody, by TLS.
+    pub(crate) fn with_tls(config: ServerConfig, answer: Vec<u8>) -> Fake {
         let config = Arc::new(config);
         let accept = move |stream| {
             let connection = ServerConnection::new(Arc::clone(&config)).unwrap();
             StreamOwned::new(connection, stream)
         };
-        let answer = move |head: &str, stream: &mut TlsStream| {
-            answer(head, stream);
+        Fake::start("https", accept, move |_, stream| {
+            let _ = stream.write_all(&answer);
             // Without it, what was sent might have been cut by somebody.
             stream.conn.send_close_notify();
             let _ = stream.flush();
-        };
-        Fake::start("https", accept, answer)
+        })
     }
 
     fn start<S: Read>(

@@ -57,10 +57,8 @@ fn what_is_no_profile() {
     }
     let packed = gzip(PROFILE);
     let server = Fake::with("200 OK", "", &packed[..packed.len() / 2]);
-    fails(
-        &[&server.url("/")],
-        &["gzip, found what cannot be unpacked"],
-    );
+    let why = "gzip, found what cannot be unpacked";
+    fails(&[&server.url("/")], &[why]);
 }
 
 #[test]

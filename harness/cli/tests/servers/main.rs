@@ -80,11 +80,7 @@ fn watched_until(enough: impl Fn() -> bool, arguments: &[&str]) -> Ran {
 
 /// What a command that watches for so long said. In a short time little happens on a machine that
 /// has other things to do, so it is given longer ones until it ends with that status.
-fn given_time<const N: usize>(
-    times: [&str; N],
-    status: i32,
-    watch: impl Fn(&str) -> Command,
-) -> Ran {
+fn given_time(times: [&str; 3], status: i32, watch: impl Fn(&str) -> Command) -> Ran {
     let mut ran = said(&mut watch(times[0]));
     for time in &times[1..] {
         if ran.status != Some(status) {

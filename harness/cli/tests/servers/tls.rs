@@ -10,7 +10,7 @@ use rustls::server::danger::ClientCertVerifier;
 use rustls::{RootCertStore, ServerConfig};
 use tempfile::NamedTempFile;
 
-use crate::fake::{Fake, TlsStream, whole};
+use crate::fake::{Fake, whole};
 use crate::{plimsoll, says};
 
 const PROFILE: &[u8] = b"main;leak 4096\n";
@@ -41,18 +41,8 @@ impl Authority {
         }
     }
 
-    /// For a server of that name, until that year.
-    fn signs(&self, name: &str, until: i32) -> ServerConfig {
-        self.signs_for(name, until, WebPkiClientVerifier::no_client_auth())
-    }
-
-    /// The same, of a server that asks its clients for certificates.
-    fn signs_for(
-        &self,
-        name: &str,
-        until: i32,
-        clients: Arc<dyn ClientCertVerifier>,
-    ) -> ServerConfig {
+    /// For a server of that name, until that year, which may ask its clients for certificates.
+    fn signs(&self, name: &str, until: i32, clients: &Arc<dyn ClientCertVerifier>) -> ServerConfig {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new([name.to_owned()]).unwrap();
         params.not_after = date_time_ymd(until, 1, 1);
@@ -62,7 +52,7 @@ impl Authority {
         ServerConfig::builder_with_provider(ring.into())
             .with_safe_default_protocol_versions()
             .unwrap()
-            .with_client_cert_verifier(clients)
+            .with_client_cert_verifier(Arc::clone(clients))
             .with_single_cert(vec![CertificateDer::from(certificate)], key)
             .unwrap()
     }
@@ -76,31 +66,29 @@ impl Authority {
     }
 }
 
-fn answers(status: &str, headers: &str, body: &[u8]) -> impl Fn(&str, &mut TlsStream) + use<> {
-    let answer = whole(status, headers, body);
-    move |_, stream| {
-        let _ = stream.write_all(&answer);
-    }
-}
-
 #[test]
 fn who_is_asked_for_a_profile() {
     let (ours, somebodys) = (Authority::new("ours"), Authority::new("somebody's"));
     let ring = Arc::new(rustls::crypto::ring::default_provider());
     let clients = WebPkiClientVerifier::builder_with_provider(Arc::clone(&ours.roots), ring);
-    let (host, clients) = ("127.0.0.1", clients.build().unwrap());
+    let (nobody, clients) = (
+        WebPkiClientVerifier::no_client_auth(),
+        clients.build().unwrap(),
+    );
+    let host = "127.0.0.1";
     let unknown = ["UnknownIssuer", "its certificate is not trusted"];
     let other_name = ["not valid for name", "its certificate is not trusted"];
+    let expired = ["expired", "SSL_CERT_FILE"];
     // As TiKV does.
     let asks_back = ["requires a client certificate", "curl --cert"];
     for (config, status, expected) in [
-        (ours.signs(host, 4_000), 0, ["leak", ""]),
-        (somebodys.signs(host, 4_000), 5, unknown),
-        (ours.signs("example.org", 4_000), 5, other_name),
-        (ours.signs(host, 1_999), 5, ["expired", "SSL_CERT_FILE"]),
-        (ours.signs_for(host, 4_000, clients), 5, asks_back),
+        (ours.signs(host, 4_000, &nobody), 0, ["leak", ""]),
+        (somebodys.signs(host, 4_000, &nobody), 5, unknown),
+        (ours.signs("a.org", 4_000, &nobody), 5, other_name),
+        (ours.signs(host, 1_999, &nobody), 5, expired),
+        (ours.signs(host, 4_000, &clients), 5, asks_back),
     ] {
-        let server = Fake::with_tls(config, answers("200 OK", "", PROFILE));
+        let server = Fake::with_tls(config, whole("200 OK", "", PROFILE));
         ours.show(&server, status, &expected);
         let requests = server.requests();
         let is_get = |head: &String| head.starts_with("GET / HTTP/1.1\r\n");
@@ -113,8 +101,9 @@ fn no_redirect_leaves_tls() {
     let authority = Authority::new("ours");
     let plain = Fake::with("200 OK", "", PROFILE);
     let to = format!("location: {}\r\n", plain.url("/"));
-    let config = authority.signs("127.0.0.1", 4_000);
-    let server = Fake::with_tls(config, answers("302 Found", &to, b""));
+    let nobody = WebPkiClientVerifier::no_client_auth();
+    let config = authority.signs("127.0.0.1", 4_000, &nobody);
+    let server = Fake::with_tls(config, whole("302 Found", &to, b""));
     authority.show(&server, 5, &["from https to http"]);
     assert!(plain.requests().is_empty());
 }

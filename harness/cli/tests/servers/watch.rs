@@ -2,19 +2,12 @@
 
 use std::fs;
 use std::io::Write;
-use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::fake::{Fake, whole};
 use crate::series::assert_fits_the_schema;
 use crate::systems::{jemalloc, moved, used};
 use crate::{given_time, plimsoll, says, watched, watched_until};
-
-/// `plimsoll watch`, so long and so often.
-fn watch(every: &str, length: &str, arguments: &[&str]) -> Command {
-    let pace = ["watch", "--every", every, "--for", length];
-    plimsoll(&[&pace, arguments].concat())
-}
 
 /// A server that answers so to each request, counted from 0.
 fn counting(answer: impl Fn(u32) -> Vec<u8> + Send + 'static) -> Fake {
@@ -142,7 +135,7 @@ fn nothing_grows_until_ctrl_c() {
     told.has(0, &expected);
 
     let asked = server.requests().len();
-    let watch = |condition: &str| watch("100ms", "400ms", &[&url, "--fail-on", condition]);
+    let watch = |condition| plimsoll(&["watch", "--for", "400ms", &url, "--fail-on", condition]);
     let why = "expected a profile with inuse_objects";
     says(&mut watch("growth > 1 object"), 2, &[why]);
     assert_eq!(server.requests().len(), asked + 1, "the first dump tells");
@@ -158,5 +151,6 @@ fn two_dumps_are_too_few() {
     let arguments = [&server.url("/"), "--every", "100ms"];
     let told = watched_until(|| server.requests().len() >= 4, &arguments);
     told.has(3, &["too few to tell a leak"]);
-    says(&mut watch("100ms", "10ms", &["localhost"]), 2, &[]);
+    let mut short = plimsoll(&["watch", "--every", "100ms", "--for", "10ms", "localhost"]);
+    says(&mut short, 2, &[]);
 }
