@@ -9,7 +9,7 @@ fail() {
 }
 
 metadata=$(cargo metadata --no-deps --format-version 1)
-for crate in plimsoll-text plimsoll-core plimsoll-symbols plimsoll-profile plimsoll-unwind \
+for crate in plimsoll-core plimsoll-symbols plimsoll-profile plimsoll-unwind \
     plimsoll-ages plimsoll-subject plimsoll-front plimsoll plimsoll-criterion plimsoll-desk \
     plimsoll-report plimsoll-bot plimsoll-heap plimsoll-dropin \
     plimsoll-history plimsoll-cli; do

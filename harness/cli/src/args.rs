@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use plimsoll_core::baseline::Date;
+use plimsoll_core::text::escape;
 use plimsoll_desk::parse::{duration, scenario};
-use plimsoll_text::escape;
 
 use plimsoll_bot::names::{Key, Repository, Sha};
 

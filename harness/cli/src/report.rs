@@ -12,6 +12,7 @@ use crate::base;
 use plimsoll_bot::environment::Environment;
 use plimsoll_bot::event;
 use plimsoll_bot::target::{self, Known, Named};
+use plimsoll_core::text::escape::{columns, cut_middle};
 use plimsoll_desk::atomic;
 use plimsoll_desk::out::{Out, Paint, safe_line};
 use plimsoll_desk::project::{self, Project};
@@ -20,7 +21,6 @@ use plimsoll_report::joined::{self, Joined, NO_RESULT, Source, word};
 use plimsoll_report::render::base::Base;
 use plimsoll_report::render::entries::{Entry, Member, entries, worst_first};
 use plimsoll_report::render::{self, Context};
-use plimsoll_text::escape::{columns, cut_middle};
 
 mod explain;
 

@@ -14,8 +14,8 @@ use std::io;
 use inferno::flamegraph::color::{BackgroundColor, Color, PaletteMap};
 use inferno::flamegraph::{self, Direction, Options};
 
-use plimsoll_text::escape;
-use plimsoll_text::hash::fnv;
+use crate::text::escape;
+use crate::text::hash::fnv;
 
 /// Most characters of a name. A line across the whole picture has about 170.
 const MAX_NAME: usize = 300;

@@ -23,7 +23,7 @@ mod workspace;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-pub use plimsoll_text::name::{MAX_SCENARIO_NAME, valid_scenario_name};
+pub use crate::text::name::{MAX_SCENARIO_NAME, valid_scenario_name};
 pub use workspace::{directory_of_benches, strips, workspace_root};
 
 /// The report of one scenario.

@@ -54,6 +54,7 @@ mod series;
 pub mod settings;
 mod small_map;
 mod tally;
+pub mod text;
 mod toml_file;
 mod verdict;
 mod words;

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use plimsoll_text::escape::{self, is_hidden};
+use crate::text::escape::{self, is_hidden};
 
 /// A value, and its place in the file.
 pub(crate) type Item<'a> = Spanned<DeValue<'a>>;

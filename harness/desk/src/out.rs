@@ -3,9 +3,9 @@ use std::env;
 use std::hash::{BuildHasher, Hasher};
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 
-use plimsoll_text::escape;
+use plimsoll_core::text::escape;
 
-use plimsoll_text::sink;
+use plimsoll_core::text::sink;
 
 /// Standard output and standard error.
 ///

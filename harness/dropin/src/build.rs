@@ -12,12 +12,12 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail};
 use cargo_metadata::{Message, Metadata};
 use plimsoll_core::report::Runner;
+use plimsoll_core::text::hash::fnv;
 use plimsoll_desk::interrupt::{Ended, Interrupt};
 use plimsoll_desk::out::{safe, safe_line};
 use plimsoll_desk::progress::Progress;
 use plimsoll_desk::project::{self, Project, shown};
 use plimsoll_desk::status::Refused;
-use plimsoll_text::hash::fnv;
 use toml_edit::{Document, Item, Value};
 
 use crate::benches::{self, Bench, CRITERIONS, Harness};

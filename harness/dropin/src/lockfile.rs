@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{Context, anyhow};
+use plimsoll_core::text::hash::Fnv;
 use plimsoll_desk::project::shown;
-use plimsoll_text::hash::Fnv;
 
 /// The lock file as the project has it.
 const OURS: &str = "Cargo.lock.project";

@@ -13,7 +13,7 @@ use plimsoll_core::judge::Verdict;
 use plimsoll_core::layout;
 use plimsoll_core::report::{Finding, Report, Run, text};
 use plimsoll_core::settings::{Layer, Settings, Stale};
-use plimsoll_text::escape;
+use plimsoll_core::text::escape;
 
 use crate::agreed::Agreed;
 use crate::arguments::Arguments;

@@ -12,9 +12,9 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
+use plimsoll_core::text::sink::cut;
 use plimsoll_core::to_u64;
 use plimsoll_desk::out::safe_line;
-use plimsoll_text::sink::cut;
 
 /// The largest page of metrics that is read, in bytes.
 pub(crate) const MOST: u64 = 64 << 20;

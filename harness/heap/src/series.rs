@@ -12,9 +12,9 @@ use plimsoll_core::dump::{Estimate, SampleInterval};
 use plimsoll_core::growth::{FEWEST_DUMPS, GoesOn, Trend, Unit};
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::units::{count, plural, signed_objects};
+use plimsoll_core::text::escape;
 use plimsoll_core::{Alive, Law, Stays, Tally, to_f64};
 use plimsoll_profile::{Measure, NameId, Names, Values};
-use plimsoll_text::escape;
 use serde_json::{Value, json};
 
 use crate::args::{CommonArgs, CompareArgs};

@@ -1,8 +1,8 @@
 //! Tables: their layout, and the table of functions, in the form of `pprof -top`.
 
 use plimsoll_core::report::units::plural;
+use plimsoll_core::text::escape;
 use plimsoll_profile::{Names, Table};
-use plimsoll_text::escape;
 
 /// Returns a row for each function, at most `top` of them; 0 means all. If `columns` is known,
 /// names are cut to fit.

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::measure::{Cause, Unusable};
 use crate::revision::Revision;
+use plimsoll_core::text::hash::fnv;
 use plimsoll_desk::atomic;
-use plimsoll_text::hash::fnv;
 
 /// The format of the file. Files in another format are ignored.
 const VERSION: u64 = 1;

@@ -26,9 +26,9 @@ use self::files::{Collected, Kept, folder_of, printed, relative, with_slashes};
 use self::lock::{Lock, Requirements};
 use self::manifest::{At, Kind, Place, Spec, Wanted};
 use crate::measure::{Cause, Unusable};
+use plimsoll_core::text::hash::Fnv;
 use plimsoll_desk::project::{plain, shown};
 use plimsoll_desk::status::Refused;
-use plimsoll_text::hash::Fnv;
 
 /// A test of the working tree, or a bench, and what it needs.
 #[derive(Debug)]

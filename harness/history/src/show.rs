@@ -12,12 +12,12 @@ use crate::bench::Tested;
 use crate::decide::{Change, Gain, NoQuestion};
 use crate::revision::Revision;
 use crate::session::Subject;
+use plimsoll_core::text::sink::{code_span, fenced};
+use plimsoll_core::text::spark;
 use plimsoll_desk::git::About;
 use plimsoll_desk::out::{safe, safe_line};
 use plimsoll_desk::progress::about;
 use plimsoll_desk::project;
-use plimsoll_text::sink::{code_span, fenced};
-use plimsoll_text::spark;
 
 /// The version of the JSON format.
 const VERSION: u64 = 1;
@@ -496,7 +496,7 @@ fn headline_as_markdown(shown: &Shown) -> String {
 }
 
 fn cell(text: &str) -> String {
-    plimsoll_text::sink::table_code_span(text, NAME)
+    plimsoll_core::text::sink::table_code_span(text, NAME)
 }
 
 /// Formats the result as JSON, for programs. docs/bisect.md describes it.

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
+use plimsoll_core::text::hash::fnv;
 use plimsoll_desk::git::{Commit, Git};
 use plimsoll_desk::project::shown;
 use plimsoll_desk::status::Refused;
-use plimsoll_text::hash::fnv;
 
 /// A worktree that is removed when this is dropped.
 #[derive(Debug)]

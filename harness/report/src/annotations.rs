@@ -7,7 +7,7 @@ use crate::joined::{Joined, Outcome, word};
 use crate::render::base::Base;
 use crate::render::entries::{Entry, Kind, entries};
 use crate::render::plain::{self, Place};
-use plimsoll_text::sink;
+use plimsoll_core::text::sink;
 
 /// The runner shows this many annotations of each level, and drops the rest.
 const MAX_COMMANDS_OF_A_LEVEL: usize = 10;

@@ -1,9 +1,9 @@
 //! The texts of a case: what its outputs say, for a diff.
 
 use plimsoll_core::report::text::{self, Style};
+use plimsoll_core::text::hash::fnv;
 use plimsoll_report::joined::Scenario;
 use plimsoll_report::render::{html, markdown};
-use plimsoll_text::hash::fnv;
 
 use super::cases::{Case, context};
 use super::picture_name;

@@ -21,8 +21,8 @@ use plimsoll_core::report::{
     Check, CheckOutcome, Compared, Completeness, Failure, LadderEnd, Memory, Report, Run, Rung,
     StackGrowth, Subject,
 };
+use plimsoll_core::text::hash::fnv;
 use plimsoll_core::{FoldedStack, Frame, Rate, Resource, Series, Tally, to_f64};
-use plimsoll_text::hash::fnv;
 
 use crate::sample;
 

@@ -9,7 +9,7 @@
 
 use plimsoll_core::report::text::{self, Style};
 use plimsoll_core::report::units::{plural, signed_bytes, signed_objects};
-use plimsoll_text::escape::{cut_middle, cut_start};
+use plimsoll_core::text::escape::{cut_middle, cut_start};
 
 use super::outcome::{Blamed, Outcome, blamed};
 

@@ -20,6 +20,7 @@ use plimsoll_bot::names::Key;
 use plimsoll_bot::problem::Problem;
 use plimsoll_bot::sticky::{Posted, Sticky};
 use plimsoll_bot::target::{self, ChangedFile, Target};
+use plimsoll_core::text::hash::fnv;
 use plimsoll_desk::out::{Out, safe_line};
 use plimsoll_report::annotations::{self, Annotation};
 use plimsoll_report::archive;
@@ -31,7 +32,6 @@ use plimsoll_report::render::markdown;
 use plimsoll_report::render::picture::{self, Theme};
 use plimsoll_report::render::{self, Context, Image};
 use plimsoll_report::touched;
-use plimsoll_text::hash::fnv;
 
 /// The most pictures in one comment.
 const MAX_PICTURES: usize = 5;

@@ -1,7 +1,7 @@
 //! The effect of each answer. This module reads and prints nothing.
 
 use plimsoll_core::baseline::{Acceptance, Date};
-use plimsoll_text::escape::is_hidden;
+use plimsoll_core::text::escape::is_hidden;
 
 use crate::accept::{Words, is_over};
 use crate::args::Expiry;

@@ -10,9 +10,9 @@ mod schema;
 
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::{CheckOutcome, Report, Standing, Subject};
+use plimsoll_core::text::escape::is_hidden;
 use plimsoll_core::{FoldedStack, Frame, Rate, Resource};
 use plimsoll_report::joined::{Joined, Scenario, merge};
-use plimsoll_text::escape::is_hidden;
 
 use project::{Project, RATE, check, failure, finding, report, site, stack, unused, within};
 

@@ -2,8 +2,8 @@
 
 use std::fs;
 
+use plimsoll_core::text::escape::is_hidden;
 use plimsoll_profile::MappedObject;
-use plimsoll_text::escape::is_hidden;
 
 use crate::{Folder, dump, packed, plimsoll};
 

@@ -1,7 +1,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use plimsoll_text::escape::quoted;
+use crate::text::escape::quoted;
 
 /// The most characters of a line that a message quotes.
 const QUOTED: usize = 60;

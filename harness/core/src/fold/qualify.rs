@@ -21,13 +21,12 @@ use crate::SmallMap;
 use crate::SourceFrame;
 
 /// The crates of the harness. They are in a test, and nothing of the workload needs them.
-pub(crate) const HARNESS: [&str; 7] = [
+pub(crate) const HARNESS: [&str; 6] = [
     "plimsoll",
     "plimsoll_core",
     "plimsoll_front",
     "plimsoll_subject",
     "plimsoll_symbols",
-    "plimsoll_text",
     "plimsoll_unwind",
 ];
 

@@ -12,8 +12,8 @@ use super::Report;
 use super::units::{bytes, count, give_or_take, signed_bytes};
 pub use crate::flamegraph::{FlamegraphError, Theme};
 use crate::flamegraph::{Picture, Tower, draw, names, nothing, shown};
+use crate::text::escape::cut_middle;
 use crate::{Rate, to_f64, to_u64};
-use plimsoll_text::escape::cut_middle;
 
 const WIDTH: usize = 1200;
 /// The width of an image in a comment on a page. In a wider image, which is scaled down,

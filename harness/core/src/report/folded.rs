@@ -12,7 +12,7 @@
 
 use super::Report;
 use crate::SmallMap;
-use plimsoll_text::escape;
+use crate::text::escape;
 
 /// Returns one line for each stack, in the order of their names.
 pub fn render(report: &Report) -> String {

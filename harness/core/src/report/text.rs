@@ -27,8 +27,8 @@ use self::page::{Page, Paint};
 use super::units::{count, plural};
 use super::view::{Excerpt, allowance_words, are, excerpt, unsure_words};
 use super::{CheckOutcome, Finding, Report, Standing, Subject};
+use crate::text::escape::{columns, command_word, cut_middle, terminal};
 use crate::verdict::Verdict;
-use plimsoll_text::escape::{columns, command_word, cut_middle, terminal};
 
 /// Lines of a subject's output that are printed. The report has more.
 const MAX_OUTPUT_LINES: usize = 30;

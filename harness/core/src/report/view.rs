@@ -28,7 +28,7 @@ mod sum;
 
 use std::borrow::Cow;
 
-use plimsoll_text::words::Words;
+use crate::text::words::Words;
 
 pub use self::cause::{Cause, CauseKey};
 pub use self::command::{Step, measure_again};

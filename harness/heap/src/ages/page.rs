@@ -3,7 +3,7 @@
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use plimsoll_core::ages::{Birth, Fate};
 use plimsoll_core::report::units::{count, duration, objects};
-use plimsoll_text::escape;
+use plimsoll_core::text::escape;
 
 use super::{Ages, Stack};
 use crate::text::most;

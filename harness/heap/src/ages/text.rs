@@ -2,8 +2,8 @@
 
 use plimsoll_core::ages::{Birth, Fate};
 use plimsoll_core::report::units::{bytes, count, duration, plural};
+use plimsoll_core::text::escape;
 use plimsoll_core::to_u64;
-use plimsoll_text::escape;
 
 use super::{Ages, Stack, rate};
 use crate::series::shortened;

@@ -14,7 +14,7 @@ use cargo_metadata::{Metadata, TargetKind};
 
 use super::Overlay;
 use crate::measure::Unusable;
-use plimsoll_text::hash::Fnv;
+use plimsoll_core::text::hash::Fnv;
 
 /// A folder with two states of a repository in `work` and `old`.
 struct World {

@@ -27,7 +27,7 @@ use std::io::{self, BufRead, BufReader, Read};
 
 use flate2::bufread::MultiGzDecoder;
 use plimsoll_core::dump::DumpError;
-use plimsoll_text::escape;
+use plimsoll_core::text::escape;
 
 pub use pprof::PprofError;
 

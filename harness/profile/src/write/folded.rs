@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use plimsoll_text::escape::is_hidden;
+use plimsoll_core::text::escape::is_hidden;
 
 use crate::calls::Calls;
 use crate::view::Names;

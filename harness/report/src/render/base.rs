@@ -3,7 +3,7 @@
 
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::view::Cause;
-use plimsoll_text::words::Words;
+use plimsoll_core::text::words::Words;
 
 use super::entries::{Entry, Kind, Member};
 use crate::joined::{Joined, Scenario};

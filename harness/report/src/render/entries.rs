@@ -15,8 +15,8 @@ use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::units::plural;
 use plimsoll_core::report::view::{Cause, Step, Sum, measure_again};
 use plimsoll_core::report::{CheckOutcome, Report, Standing};
-use plimsoll_text::escape::command_word;
-use plimsoll_text::words::Words;
+use plimsoll_core::text::escape::command_word;
+use plimsoll_core::text::words::Words;
 
 use crate::joined::{Joined, Outcome, Scenario, need};
 

@@ -1,7 +1,7 @@
 //! Addresses of source lines on GitHub.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use plimsoll_text::sink::url;
+use plimsoll_core::text::sink::url;
 
 use super::plain;
 use crate::joined::{Joined, Source};

@@ -23,7 +23,7 @@ use self::page::{Measure, Page};
 use super::entries::{Kind, entries};
 use super::{Context, TouchedKind, View};
 use crate::joined::{Joined, NoResult, Scenario, need, word};
-use plimsoll_text::sink::{code_span, html_text, url};
+use plimsoll_core::text::sink::{code_span, html_text, url};
 
 /// GitHub refuses a comment of more than 65,536 characters.
 const COMMENT: Size = Size {

@@ -1,7 +1,7 @@
 //! Outputs made from a joined report. They decide nothing and print nothing.
 //!
 //! The code under review wrote everything in a report. Each output passes such text through
-//! its own function in [`plimsoll_text::sink`].
+//! its own function in [`plimsoll_core::text::sink`].
 
 pub mod base;
 pub mod entries;
@@ -14,12 +14,12 @@ pub mod plain;
 pub mod sarif;
 pub mod tree;
 
-use plimsoll_text::words::capital;
+use plimsoll_core::text::words::capital;
 use std::collections::BTreeMap;
 
 use plimsoll_core::growth::Unit;
 use plimsoll_core::report::units::{count, size};
-use plimsoll_text::words::Words;
+use plimsoll_core::text::words::Words;
 
 use self::base::Base;
 use self::entries::{Entry, Kind, entries};

@@ -3,7 +3,7 @@
 use plimsoll_core::Frame;
 use plimsoll_core::fold::unversioned;
 use plimsoll_core::report::Finding;
-use plimsoll_text::escape::is_hidden;
+use plimsoll_core::text::escape::is_hidden;
 
 /// Returns text without control characters, except the line feed, and without characters that
 /// reorder, hide or take no room.

@@ -33,7 +33,7 @@ use super::entries::entries;
 use super::links;
 use super::plain::{self, Place, clean_line};
 use crate::joined::{Joined, Outcome, Scenario};
-use plimsoll_text::hash::Fnv;
+use plimsoll_core::text::hash::Fnv;
 
 /// GitHub accepts 25,000 results of a run and shows the first 5,000.
 const MAX_RESULTS: usize = 5_000;

@@ -29,9 +29,9 @@ use plimsoll_core::blame::is_plumbing;
 use plimsoll_core::report::units::{self, give_or_take, plural, signed_bytes};
 use plimsoll_core::report::view::collapse::{Collapse, Part, Telling, frames_of, parts};
 use plimsoll_core::report::{Report, Subject};
-use plimsoll_text::escape;
+use plimsoll_core::text::escape;
 
-use plimsoll_text::sink::cut;
+use plimsoll_core::text::sink::cut;
 
 /// The most lines of the whole text.
 const MAX_LINES: usize = 40;

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Cursor, Write};
 
-use plimsoll_text::hash::fnv;
+use plimsoll_core::text::hash::fnv;
 use serde_json::{Value, json};
 use zip::write::{SimpleFileOptions, ZipWriter};
 

@@ -8,7 +8,7 @@ use serde::de::IgnoredAny;
 use super::{Limits, MAX_BYTES, ReportError, VERSION, write};
 use crate::report::Report;
 pub use crate::required::required;
-use plimsoll_text::escape;
+use crate::text::escape;
 
 /// How deep objects and arrays may be nested; format 2 needs five levels.
 pub const MAX_DEPTH: usize = 32;

@@ -7,8 +7,8 @@ use crate::report::units::{bytes, give_or_take, signed_bytes};
 use crate::report::view::collapse::{Collapse, Part, frames_of};
 use crate::report::view::{Cause, counted};
 use crate::report::{Finding, Report};
+use crate::text::escape::{columns, cut_middle, cut_start, terminal};
 use crate::verdict::Verdict;
-use plimsoll_text::escape::{columns, cut_middle, cut_start, terminal};
 
 /// The most causes, and the most stacks, that are printed. A sixth one helps nobody to find a
 /// start.

@@ -2,7 +2,7 @@
 
 use super::Style;
 use crate::report::units::BYTE_UNITS;
-use plimsoll_text::escape::{columns, cut_middle, start_of, terminal};
+use crate::text::escape::{columns, cut_middle, start_of, terminal};
 
 /// The least width. On a narrower page nothing would be readable.
 const MIN_WIDTH: usize = 40;

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use plimsoll_text::words::Words;
+use crate::text::words::Words;
 
 use super::are_by_clock;
 use super::evidence::no_rate;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_text::escape::command_word;
+use crate::text::escape::command_word;
 
 use crate::Lacks;
 use crate::report::{Report, Runner, Standing};

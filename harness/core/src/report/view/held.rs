@@ -1,6 +1,6 @@
 //! Who holds the objects of a cause.
 
-use plimsoll_text::words::Words;
+use crate::text::words::Words;
 
 use super::Cause;
 use crate::Frame;

@@ -3,8 +3,8 @@
 use maud::{Markup, html};
 use plimsoll_core::report::units::bytes;
 use plimsoll_core::report::view::Node;
+use plimsoll_core::text::words::{Word, Words};
 use plimsoll_core::to_f64;
-use plimsoll_text::words::{Word, Words};
 
 use super::escape::{block, line};
 use super::{Page, badge, class, code, folded, marked};
@@ -126,7 +126,7 @@ pub(super) fn words(words: &Words, links: &Links) -> Markup {
 
 /// Returns a line of a source file, as a link if it can be read somewhere.
 pub(super) fn source(file: &str, number: Option<u32>, links: &Links) -> Markup {
-    let place = plimsoll_text::words::place(file, number);
+    let place = plimsoll_core::text::words::place(file, number);
     // The address is escaped for an attribute already.
     let url = links.line(file, number).map(maud::PreEscaped);
     html! {

@@ -1,8 +1,8 @@
 //! Quoted text in the page. No text can become markup, because [`maud`] escapes all of it.
 //! This module makes hidden characters visible and long names short.
 
-use plimsoll_text::escape::{terminal, terminal_lines};
-use plimsoll_text::sink::cut;
+use plimsoll_core::text::escape::{terminal, terminal_lines};
+use plimsoll_core::text::sink::cut;
 use serde::Serialize;
 
 /// The most columns of a line. A longer name says nothing more, and costs everybody who

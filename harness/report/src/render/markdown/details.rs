@@ -7,9 +7,9 @@ use plimsoll_core::growth::Unit;
 use plimsoll_core::report::units::plural;
 use plimsoll_core::report::view::{Cause, Sum, counted};
 use plimsoll_core::report::{CheckOutcome, Finding, Report, Standing, Subject};
-use plimsoll_text::sink::{code_span, fenced, html_attribute, url};
-use plimsoll_text::spark;
-use plimsoll_text::words::Words;
+use plimsoll_core::text::sink::{code_span, fenced, html_attribute, url};
+use plimsoll_core::text::spark;
+use plimsoll_core::text::words::Words;
 
 use super::entry::LINE;
 use super::{NAME, View, first, joined, more, summary_line};

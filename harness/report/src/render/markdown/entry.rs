@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use plimsoll_core::report::units::plural;
 use plimsoll_core::report::view::shortened;
 use plimsoll_core::report::{Check, CheckOutcome, Report};
-use plimsoll_text::sink::{code_span, fenced};
-use plimsoll_text::words::Words;
+use plimsoll_core::text::sink::{code_span, fenced};
+use plimsoll_core::text::words::Words;
 
 use super::{NAME, View, first, icon, joined, more, summary_line};
 use crate::render::capital;

@@ -7,7 +7,7 @@ use plimsoll_core::report::view::Sum;
 use super::page::Rows;
 use super::{NAME, View, entry, is_green, state, summary_line};
 use crate::render::entries::{Entry, worst_first};
-use plimsoll_text::sink::table_code_span;
+use plimsoll_core::text::sink::table_code_span;
 
 /// Returns the folded list of further entries, one line each.
 pub(super) fn more(view: &View<'_>, entries: &[Entry<'_>]) -> Rows {

@@ -3,7 +3,7 @@
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::view::Step;
 use plimsoll_core::report::{Check, Finding, Report};
-use plimsoll_text::words::{Word, Words, place};
+use plimsoll_core::text::words::{Word, Words, place};
 
 use crate::joined::{Joined, Scenario};
 use crate::render::capital;

@@ -1,6 +1,6 @@
 use insta::assert_snapshot;
 use plimsoll_core::judge::Verdict;
-use plimsoll_text::escape::columns;
+use plimsoll_core::text::escape::columns;
 
 use super::{MAX_LINES, WIDTH, render, share_of_widest};
 use crate::render::fixtures::{finding, growth, regressed, report};
@@ -218,7 +218,7 @@ fn listed_and_counted_frames_are_all_frames() {
     for seed in 0..50_u64 {
         // The place in the stack makes each name another one.
         let names = (0..30_u64).map(|at| {
-            let pick = plimsoll_text::hash::fnv(&(seed * 1_000 + at).to_le_bytes());
+            let pick = plimsoll_core::text::hash::fnv(&(seed * 1_000 + at).to_le_bytes());
             format!("{}{at}", pool[usize::try_from(pick % 5).unwrap()])
         });
         let names: Vec<String> = names.collect();

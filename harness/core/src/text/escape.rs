@@ -4,7 +4,7 @@
 //! cursor, change a colour, reorder the text around them (bidirectional controls) or be
 //! invisible (zero-width characters).
 
-use crate::name::valid_scenario_name;
+use super::name::valid_scenario_name;
 
 /// Returns text that stays within one line of a terminal or a page. CSI escape sequences
 /// (colours) are removed. Every other [hidden](is_hidden) character is shown as an escape,

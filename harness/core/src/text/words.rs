@@ -2,14 +2,14 @@
 //! quoted text, and writes the other words as they are.
 //!
 //! ```
-//! use plimsoll_text::words::Words;
+//! use plimsoll_core::text::words::Words;
 //!
 //! let sentence = Words::default().stress("+96 B").say(" in ").quote("lru::put");
 //! assert_eq!(sentence.plain(), "+96 B in lru::put");
 //! assert_eq!(sentence.markdown(40, |_, _| None), "**+96 B** in `lru::put`");
 //! ```
 
-use crate::sink::code_span;
+use super::sink::code_span;
 
 /// A sentence, or a part of one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

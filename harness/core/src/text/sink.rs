@@ -16,7 +16,7 @@
 //! spans, fences and `<code>`. There is no function for HTML comments, because nothing
 //! untrusted belongs there.
 
-use crate::escape;
+use super::escape;
 
 /// The zero-width space splits `@user` for programs that look for mentions even in code.
 const AFTER_AT: &str = "@\u{200b}";
