@@ -86,7 +86,7 @@ fn it_is_dropped() {
         ),
     ] {
         let told = front::run("captures", &format!("measure {scenario}"));
-        let ended = format!("iteration 2: Ok(())\n{dropped}end\n");
+        let ended = format!("done 3\n{dropped}exit status: 0\n");
         assert!(told.ends_with(&ended), "{scenario}: {told}");
     }
 }

@@ -88,56 +88,40 @@ mod benches {
         });
     }
 
-    #[cfg(feature = "async_smol")]
-    fn smol(c: &mut Criterion) {
-        use criterion::async_executor::SmolExecutor;
-        c.bench_function("smol", |b| b.to_async(SmolExecutor).iter(Woken::default));
-    }
-
-    #[cfg(feature = "async_std")]
-    fn async_std(c: &mut Criterion) {
-        use criterion::async_executor::AsyncStdExecutor;
+    /// On the executors of features, which `cargo test --features stable` switches on.
+    fn features(c: &mut Criterion) {
+        let _ = &c;
+        #[cfg(feature = "async_smol")]
+        c.bench_function("smol", |b| {
+            let executor = criterion::async_executor::SmolExecutor;
+            b.to_async(executor).iter(Woken::default)
+        });
+        #[cfg(feature = "async_std")]
         c.bench_function("async_std", |b| {
-            b.to_async(AsyncStdExecutor).iter(Woken::default)
+            let executor = criterion::async_executor::AsyncStdExecutor;
+            b.to_async(executor).iter(Woken::default)
         });
+        #[cfg(feature = "async_tokio")]
+        {
+            let builder = tokio::runtime::Builder::new_current_thread;
+            let runtime = builder().build().unwrap();
+            // `spawn` panics outside of a runtime.
+            let spawn = || async { tokio::spawn(Woken::default()).await.unwrap() };
+            c.bench_function("tokio::runtime", |b| {
+                b.to_async(builder().build().unwrap()).iter(spawn)
+            });
+            c.bench_function("tokio::ref_runtime", |b| b.to_async(&runtime).iter(spawn));
+            c.bench_function("tokio::handle", |b| {
+                b.to_async(runtime.handle().clone()).iter(|| async {})
+            });
+            c.bench_function("tokio::ref_handle", |b| {
+                b.to_async(runtime.handle()).iter(|| async {})
+            });
+        }
     }
 
-    #[cfg(feature = "async_tokio")]
-    fn tokio(c: &mut Criterion) {
-        let build = || {
-            tokio::runtime::Builder::new_current_thread()
-                .build()
-                .unwrap()
-        };
-        // `spawn` panics outside of a runtime.
-        let spawn = || async { tokio::spawn(Woken::default()).await.unwrap() };
-        c.bench_function("tokio::runtime", |b| b.to_async(build()).iter(spawn));
-        let runtime = build();
-        c.bench_function("tokio::ref_runtime", |b| {
-            b.to_async(&runtime).iter(|| tokio::spawn(Woken::default()))
-        });
-        c.bench_function("tokio::handle", |b| {
-            b.to_async(runtime.handle().clone()).iter(|| async {})
-        });
-        c.bench_function("tokio::ref_handle", |b| {
-            b.to_async(runtime.handle()).iter(|| async {})
-        });
-    }
-
-    criterion_group!(everywhere, methods, own_executor);
-    #[cfg(feature = "async_smol")]
-    criterion_group!(on_smol, smol);
-    #[cfg(not(feature = "async_smol"))]
-    fn on_smol() {}
-    #[cfg(feature = "async_std")]
-    criterion_group!(on_async_std, async_std);
-    #[cfg(not(feature = "async_std"))]
-    fn on_async_std() {}
-    #[cfg(feature = "async_tokio")]
-    criterion_group!(on_tokio, tokio);
-    #[cfg(not(feature = "async_tokio"))]
-    fn on_tokio() {}
-    criterion_main!(everywhere, on_smol, on_async_std, on_tokio);
+    criterion_group!(benches, methods, own_executor, features);
+    criterion_main!(benches);
 
     pub(crate) fn program() {
         main();
@@ -167,7 +151,6 @@ fn every_benchmark_climbs() {
 
 fn the_executor_blocks_on_each_iteration() {
     let told = front::run("executors", "measure own");
-    let expected = "ready|block 0|iteration 0: Ok(())|block 1|iteration 1: Ok(())|block 2|\
-                    iteration 2: Ok(())|end|";
+    let expected = "done 0|block 0|done 1|block 1|done 2|block 2|done 3|exit status: 0|";
     assert_eq!(told.replace('\n', "|"), expected);
 }

@@ -114,7 +114,7 @@ fn ids_are_those_of_criterion_0_3() {
         front::run("interface_03", "list"),
         "scenario functions::one | functions/one
 scenario functions::two | functions/two
-scenario alone | alone
+scenario alone
 scenario over_inputs::1 | over_inputs/1
 scenario over_inputs::1024 | over_inputs/1024
 scenario a_String-7a7a0bfa | a String
@@ -126,7 +126,8 @@ scenario parameters::g::1 | parameters/g/1
 scenario parameters::g::2 | parameters/g/2
 scenario parameter::f | parameter/f
 scenario parameter::g | parameter/g
-end of list
+done 0
+exit status: 0
 "
     );
 }

@@ -155,8 +155,8 @@ tests!(
 fn ids_are_those_of_criterion() {
     assert_eq!(
         front::run("interface_04_05", "list"),
-        "scenario custom | custom
-scenario any | any
+        "scenario custom
+scenario any
 scenario group_1::iter-3bd392c7 | group 1/iter
 scenario group_1::string-1ac559a0 | group 1/string
 scenario group_1::id::1-93bd3f9c | group 1/id/1
@@ -166,7 +166,8 @@ scenario group_1::NumBatches_2_-a17cc637 | group 1/NumBatches(2)
 scenario group_1::NumIterations_2_-df722cf4 | group 1/NumIterations(2)
 scenario group_1::SmallInput-500dd7ca | group 1/SmallInput
 scenario any.2 | any #2
-end of list
+done 0
+exit status: 0
 "
     );
 }

@@ -73,7 +73,7 @@ fn both_ways_to_run() {
         "{told}"
     );
     assert!(
-        told.ends_with("throughput/unit/both #2\nend of list\n"),
+        told.ends_with("throughput/unit/both #2\ndone 0\nexit status: 0\n"),
         "{told}"
     );
     front::climbs("interface_06_08", ["throughput::unit::both"]);

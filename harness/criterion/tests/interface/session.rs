@@ -125,23 +125,26 @@ fn a_list_calls_no_benchmark() {
         order::batched | order/batched
         order::batched_ref | order/batched_ref
         order::custom | order/custom
-        panics | panics
+        panics
         panics_before-a9b570d3 | panics before
-        panics_after | panics_after
-        panics_on_a_thread | panics_on_a_thread
-        panics_on_a_scoped_thread | panics_on_a_scoped_thread
-        panics_unseen | panics_unseen
-        panics_where_it_iterates | panics_where_it_iterates
-        exits | exits
-        idle | idle
+        panics_after
+        panics_on_a_thread
+        panics_on_a_scoped_thread
+        panics_unseen
+        panics_where_it_iterates
+        exits
+        idle
         on_a_thread-9b48cf2e | on a thread
         twice::1.5 | twice/1.5
         twice::1.5.2 | twice/1.5 #2
-        after_a_summary | after_a_summary";
+        after_a_summary";
     let names = names
         .lines()
         .map(|line| format!("scenario {}\n", line.trim()));
-    let expected = format!("group\n{}end of list\n", names.collect::<String>());
+    let expected = format!(
+        "group\n{}done 0\nexit status: 0\n",
+        names.collect::<String>()
+    );
     assert_eq!(front::run("session", "list"), expected);
 }
 
@@ -154,45 +157,39 @@ fn each_iteration_calls_the_routine_once() {
         ("twice::1.5.2", "second"),
     ] {
         let told = front::run("session", &format!("measure {scenario}")).replace('\n', "|");
-        let iterations = told.matches(&format!("{before}|iteration")).count();
+        let iterations = told.matches(&format!("{before}|done")).count();
         assert_eq!(iterations, 3, "{told}");
     }
 }
 
-/// Lines after `group`, with `|` between. `CLIMBED` are those of a benchmark that prints nothing.
+/// Lines after `group` and before the exit status, with `|` between. `CLIMBED` are those of a
+/// benchmark that prints nothing.
 fn what_a_benchmark_does_is_told() {
-    let climbed = "ready|iteration 0: Ok(())|iteration 1: Ok(())|iteration 2: Ok(())";
-    let idle = "failed: the benchmark's function does not call Bencher::iter or one of its kin";
-    let unwrapped = "called `Result::unwrap()` on an `Err` value: Any { .. }";
-    for (scenario, expected) in [
-        // The output is dropped in each iteration, and a second ladder is none.
-        (
-            "order::iter",
-            "ready|drop output|iteration 0: Ok(())|drop output|iteration 1: Ok(())|\
-             drop output|iteration 2: Ok(())|after|drop kept|end",
-        ),
-        ("panics", "ready|panicked: a bug"),
-        ("panics_before-a9b570d3", "panicked: a missing file"),
-        ("panics_after", "CLIMBED|panicked: a missing output"),
-        ("idle", idle),
-        ("none", "failed: there is no benchmark of this name"),
-        ("on_a_thread-9b48cf2e", "CLIMBED|end"),
+    let climbed = "done 0|done 1|done 2|done 3";
+    let idle = "failed the benchmark's function does not call Bencher::iter or one of its kin";
+    let unwrapped = "done 0|panicked: called `Result::unwrap()` on an `Err` value: Any { .. }";
+    let scoped = "done 0|panicked: a scoped thread panicked";
+    // The output is dropped in each iteration, and a second ladder is none.
+    let order = "done 0|drop output|done 1|drop output|done 2|drop output|done 3|after|drop kept";
+    for (scenario, status, expected) in [
+        ("order::iter", 0, order),
+        ("panics", 101, "done 0|panicked: a bug"),
+        ("panics_before-a9b570d3", 101, "panicked: a missing file"),
+        ("panics_after", 101, "CLIMBED|panicked: a missing output"),
+        ("idle", 101, idle),
+        ("none", 101, "failed there is no benchmark of this name"),
+        ("on_a_thread-9b48cf2e", 0, "CLIMBED"),
         // A panic fails the benchmark if the thread that called `iter` hears of it.
-        (
-            "panics_on_a_thread",
-            &format!("ready|panicked: {unwrapped}"),
-        ),
-        (
-            "panics_on_a_scoped_thread",
-            "ready|panicked: a scoped thread panicked",
-        ),
-        ("panics_unseen", "CLIMBED|end"),
-        ("panics_where_it_iterates", "ready|panicked: a bug"),
-        // The front cannot take it for the end: it has not said `end`.
-        ("exits", "ready|exit status: 0"),
+        ("panics_on_a_thread", 101, unwrapped),
+        ("panics_on_a_scoped_thread", 101, scoped),
+        ("panics_unseen", 0, "CLIMBED"),
+        ("panics_where_it_iterates", 101, "done 0|panicked: a bug"),
+        // The front cannot take it for the end: not all is done.
+        ("exits", 0, "done 0"),
     ] {
         let told = front::run("session", &format!("measure {scenario}"));
-        let expected = format!("group|{expected}|").replace("CLIMBED", climbed);
+        let expected = format!("group|{expected}|exit status: {status}|");
+        let expected = expected.replace("CLIMBED", climbed);
         assert_eq!(told.replace('\n', "|"), expected, "{scenario}");
     }
 }

@@ -10,7 +10,7 @@ tests!(the_front_sees_the_exit_alone);
 
 fn the_front_sees_the_exit_alone() {
     let run = |asked| front::run("without_summary", asked);
-    assert_eq!(run("list"), "scenario alone | alone\nexit status: 0\n");
+    assert_eq!(run("list"), "scenario alone\nexit status: 0\n");
     front::climbs("without_summary", ["alone"]);
     assert_eq!(run("measure none"), "exit status: 0\n");
 }
