@@ -93,11 +93,6 @@ fn with(place: &str, value: impl Into<Value>) -> String {
     read(|file| *file.pointer_mut(place).unwrap() = value.into())
 }
 
-/// The same, with a key that nobody knows in the object at the place.
-fn with_more(place: &str) -> String {
-    read(|file| file.pointer_mut(place).unwrap()["more"] = json!(1))
-}
-
 fn json_of(joined: &Joined) -> Value {
     serde_json::from_str(&to_string(joined)).unwrap()
 }
@@ -147,12 +142,12 @@ fn compact_json_is_the_same_json() {
 
 #[test]
 fn keys_are_all_there_and_known() {
-    assert_snapshot!(with_more(""), @"not-a-report: line 1, column 7: unknown field `more`, expected one of `version`, `plimsoll`, `runs`, `source`, `verdict`, `scenarios`");
-    assert_snapshot!(with_more("/source"), @"not-a-report: line 1, column 3224: unknown field `more`, expected one of `repository`, `event`, `run`, `attempt`, `pull_request`, `head`, `base`, `prefix`");
-    assert_snapshot!(with_more("/scenarios/0"), @"not-a-report: line 1, column 54: unknown field `more`, expected one of `package`, `target`, `scenario`, `platform`, `verdict`, `problem`, `report`");
-    assert_snapshot!(with_more("/scenarios/0/report"), @"not-a-report: line 1, column 1094: unknown field `more`, expected one of `version`, `run`, `scenario`, `verdict`, …d`, `visible`, `rarest`, `findings`, `own`, `checks`, `enough`, `completeness`, `failure`, `notes`, `compared`, `growth`");
     // Every key of every object, also those that may be null.
     for place in ["", "/source", "/scenarios/2", "/scenarios/0/report"] {
+        let more = read(|file| file.pointer_mut(place).unwrap()["more"] = json!(1));
+        assert!(more.starts_with("not-a-report: "), "{place}: {more}");
+        assert!(more.contains("unknown field `more`"), "{place}: {more}");
+        assert!(!more.contains("the schema takes it"), "{place}: {more}");
         let whole = json_of(&full());
         for key in whole.pointer(place).unwrap().as_object().unwrap().keys() {
             let read = read(|file| {
