@@ -139,21 +139,6 @@ fn feature_that_needs_another_package() {
     assert_eq!(lay(&world), "base 1.0.0, extra 1.0.0");
 }
 
-/// Nothing is guessed: cargo's own message says what is in the way.
-#[test]
-fn an_old_version_without_what_cargo_knows() {
-    let young = "== crate probe 1.0.0
-        [dependencies]
-        base = '1.2'
-        == crate base 1.2.0";
-    let world = locked(young, "probe = '1'");
-    let raised = world.overlay(DEMO).lay(&world.path("old")).unwrap();
-    assert!(raised.is_empty());
-    let refused = world.metadata("old").unwrap_err();
-    let why = "failed to select a version for `base`";
-    assert!(refused.contains(why), "{refused}");
-}
-
 #[test]
 fn lockfile_of_the_first_format() {
     let world = locked(NEWER, "probe = '1'");
