@@ -142,22 +142,15 @@ fn feature_that_needs_another_package() {
 #[test]
 fn lockfile_of_the_first_format() {
     let world = locked(NEWER, "probe = '1'");
-    // The checksums are apart, and each dependency has its version and source.
-    let source = "(registry+https://github.com/rust-lang/crates.io-index)";
-    let (mut first, mut sums, mut name) = (String::new(), String::new(), String::new());
-    for line in world.read("old/Cargo.lock").lines() {
-        if let Some(quoted) = line.strip_prefix("name = ") {
-            name = quoted.trim_matches('"').to_owned();
-        }
-        if let Some(sum) = line.strip_prefix("checksum = ") {
-            sums += &format!("\"checksum {name} 1.0.0 {source}\" = {sum}\n");
-        } else if let Some(on) = line.strip_prefix(" \"") {
-            first += &format!(" \"{} 1.0.0 {source}\",\n", on.trim_end_matches("\","));
-        } else if !line.starts_with("version = 3") && line != "version = 4" {
-            first += &format!("{line}\n");
-        }
-    }
-    world.write("old/Cargo.lock", &format!("{first}\n[metadata]\n{sums}"));
+    let mut lock: cargo_lock::Lockfile = world.read("old/Cargo.lock").parse().unwrap();
+    lock.version = cargo_lock::ResolveVersion::V1;
+    let first = lock.to_string();
+    // The checksums are apart.
+    assert!(
+        first.contains("\n\"checksum base 1.0.0 (registry+"),
+        "{first}"
+    );
+    world.write("old/Cargo.lock", &first);
     assert_eq!(lay(&world), TWO_BASES);
 }
 
@@ -211,45 +204,46 @@ fn lockfile(packages: &str) -> String {
     text
 }
 
-#[track_caller]
-fn merged(old: &str, new: &str, added: &[&str], expected: &str) {
-    let new = Lock::parse(&lockfile(new)).unwrap();
-    let added = added.iter().map(|name| (*name).to_owned()).collect();
-    let merged = new.merge_into(&lockfile(old), "demo", &added, &Requirements::default());
-    assert_eq!(merged.unwrap().text, lockfile(expected));
-}
-
+/// What becomes of an old lockfile and a new one, by the names that the manifest adds.
 #[test]
-fn git_revision_of_the_old_lockfile_stays() {
-    merged(
-        "base 0.1.0 git+https://example.com/base#1111
-         demo 0.1.0: base",
-        "base 0.2.0 git+https://example.com/base#2222
-         demo 0.1.0: base, probe
-         probe 1.0.0 HERE: base",
-        &["probe"],
-        "base 0.1.0 git+https://example.com/base#1111
-         demo 0.1.0: base, probe
-         probe 1.0.0 HERE: base",
-    );
-}
-
-#[test]
-fn same_version_of_two_sources() {
-    merged(
-        "base 1.0.0 HERE
-         code 1.0.0 HERE: base
-         demo 0.1.0: code",
-        "base 1.0.0 AWAY
-         base 1.0.0 HERE
-         code 1.0.0 HERE: base 1.0.0 (HERE)
-         demo 0.1.0: code, base 1.0.0 (AWAY), folder
-         folder 0.1.0: demo, base 1.0.0 (HERE)",
-        &["base", "folder"],
-        "base 1.0.0 AWAY
-         base 1.0.0 HERE
-         code 1.0.0 HERE: base 1.0.0 (HERE)
-         demo 0.1.0: code, base 1.0.0 (AWAY), folder
-         folder 0.1.0: demo, base 1.0.0 (HERE)",
-    );
+fn merged() {
+    for (old, new, added, expected) in [
+        // The old version stays, of git and of a registry whose requirements are not known.
+        (
+            "base 0.1.0 git+https://example.com/base#1111
+             demo 0.1.0: base
+             old 1.0.0 HERE",
+            "base 0.2.0 git+https://example.com/base#2222
+             demo 0.1.0: base, probe
+             old 1.2.0 HERE
+             probe 1.0.0 HERE: base, old",
+            &["probe"][..],
+            "base 0.1.0 git+https://example.com/base#1111
+             demo 0.1.0: base, probe
+             old 1.0.0 HERE
+             probe 1.0.0 HERE: base, old",
+        ),
+        // One version of two sources.
+        (
+            "base 1.0.0 HERE
+             code 1.0.0 HERE: base
+             demo 0.1.0: code",
+            "base 1.0.0 AWAY
+             base 1.0.0 HERE
+             code 1.0.0 HERE: base 1.0.0 (HERE)
+             demo 0.1.0: code, base 1.0.0 (AWAY), folder
+             folder 0.1.0: demo, base 1.0.0 (HERE)",
+            &["base", "folder"],
+            "base 1.0.0 AWAY
+             base 1.0.0 HERE
+             code 1.0.0 HERE: base 1.0.0 (HERE)
+             demo 0.1.0: code, base 1.0.0 (AWAY), folder
+             folder 0.1.0: demo, base 1.0.0 (HERE)",
+        ),
+    ] {
+        let new = Lock::parse(&lockfile(new)).unwrap();
+        let added = added.iter().map(|name| (*name).to_owned()).collect();
+        let merged = new.merge_into(&lockfile(old), "demo", &added, &Requirements::default());
+        assert_eq!(merged.unwrap().text, lockfile(expected));
+    }
 }
