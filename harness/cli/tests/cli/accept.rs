@@ -124,12 +124,8 @@ fn what_cannot_be_trusted_is_not_accepted() {
 #[test]
 fn which_scenario_and_which_test() {
     let project = leaky();
-    let lines = [
-        "accept lru_chrn",
-        "accept http::echo",
-        "accept --package dmeo --test leaks",
-    ];
-    assert_snapshot!(project.said(&lines), @"
+    let none = "accept --package dmeo --test leaks";
+    assert_snapshot!(project.said(&["accept lru_chrn", "accept http::echo", none]), @"
     > accept lru_chrn
     --- 2
     error: no scenario lru_chrn in the last run
@@ -301,11 +297,8 @@ fn an_expired_allowance_needs_another_day() {
     ");
     let no_day = ["expected a day that is in the calendar, or `never`"];
     project.says("accept lru_churn --expires 2020-02-30", 2, &no_day);
-    project.says(
-        "accept lru_churn --expires 2002-01-01",
-        2,
-        &["2002-01-01 is over"],
-    );
+    let over = ["2002-01-01 is over"];
+    project.says("accept lru_churn --expires 2002-01-01", 2, &over);
     project.ok("accept lru_churn --expires 9999-01-01");
     assert!(project.read(BASELINE).ends_with("expires = 9999-01-01\n"));
     project.ok("accept lru_churn --expires never");
@@ -467,20 +460,18 @@ fn what_goes_beside_growth_may_be_the_same() {
         "allowance, with `--expires YYYY-MM-DD` or",
     ];
     project.says("accept lru_churn --reason cache", 2, &says);
-    let says = ["lru_churn: accepted 1 allowance, moved 1, removed 2; commit the file\n"];
-    project.says("accept lru_churn --reason cache --expires never", 0, &says);
+    let done = ["lru_churn: accepted 1 allowance, moved 1, removed 2; commit the file\n"];
+    project.says("accept lru_churn --reason cache --expires never", 0, &done);
 }
 
 #[test]
 fn a_baseline_that_cannot_be_read_stays() {
     let project = leaky();
-    project.write(BASELINE, "format = 1\n[[alow]]\n");
-    project.says(
-        "accept lru_churn",
-        5,
-        &["lru_churn.toml:2: unknown key `alow`\n"],
-    );
-    assert_eq!(project.read(BASELINE), "format = 1\n[[alow]]\n");
+    let typo = "format = 1\n[[alow]]\n";
+    project.write(BASELINE, typo);
+    let says = ["lru_churn.toml:2: unknown key `alow`\n"];
+    project.says("accept lru_churn", 5, &says);
+    assert_eq!(project.read(BASELINE), typo);
 }
 
 #[cfg(unix)]

@@ -33,11 +33,8 @@ fn a_number_and_its_unit_are_on_one_line() {
     for path in &pages {
         let page = fs::read_to_string(path).unwrap();
         for (number, (line, next)) in page.lines().zip(page.lines().skip(1)).enumerate() {
-            let unit = next.split(|c: char| c.is_whitespace() || ").,;:".contains(c));
-            let unit = unit
-                .into_iter()
-                .find(|word| !word.is_empty())
-                .unwrap_or_default();
+            let mut words = next.split(|c: char| c.is_whitespace() || ").,;:".contains(c));
+            let unit = words.find(|word| !word.is_empty()).unwrap_or_default();
             let is_broken = line.ends_with(|c: char| c.is_ascii_digit()) && units.contains(&unit);
             assert!(!is_broken, "{}:{}: {line}", path.display(), number + 1);
         }

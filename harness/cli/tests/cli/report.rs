@@ -49,22 +49,19 @@ fn a_verdict_is_explained() {
     let mut grows = regressed("r1", "lru_churn", "main lru::fill lru::put", RATE);
     grows.rungs = [256, 512, 1_024].map(sample::rung).to_vec();
     let finding = &mut grows.findings[0];
-    let tally = |objects| {
-        let bytes = 96 * objects;
-        Tally { objects, bytes }
+    let tally = |objects| Tally {
+        objects,
+        bytes: 96 * objects,
     };
-    finding.levels = vec![tally(1_256), tally(1_512), tally(2_024)];
-    let born = |from, to, allocated, alive| Survivors {
+    finding.levels = [1_256, 1_512, 2_024].map(tally).into();
+    let born = |(from, allocated, alive)| Survivors {
         from,
-        to,
+        to: 256.max(2 * from),
         allocated: Some(allocated),
         alive: tally(alive),
     };
-    finding.survivors = vec![
-        born(0, 256, 2_256, 1_256),
-        born(256, 512, 1_256, 256),
-        born(512, 1_024, 1_512, 512),
-    ];
+    let octaves = [(0, 2_256, 1_256), (256, 1_256, 256), (512, 1_512, 512)];
+    finding.survivors = octaves.map(born).into();
     let mut threads = finding.clone();
     threads.subject = Subject::Resource(Resource::Threads);
     threads.frames = Vec::new();
@@ -182,11 +179,8 @@ fn what_a_filter_left_out_is_shown_of_an_older_run() {
     // What was selected has no result, whatever it was before.
     new.run.selected = Some(vec!["slow".to_owned(), "lru_churn".to_owned()]);
     project.leave(&new, 3);
-    let says = [
-        "lru_churn: no result, it left no report in this run",
-        "1 of older runs",
-    ];
-    project.says("report", 0, &says);
+    let says = "lru_churn: no result, it left no report in this run";
+    project.says("report", 0, &[says, "1 of older runs"]);
 }
 
 /// What the scenarios of a joined report have for these keys, a line each.

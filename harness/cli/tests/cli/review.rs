@@ -131,11 +131,8 @@ fn without_a_terminal() {
       expected standard input and output to be a terminal
       hint: `plimsoll accept lru_churn --dry-run` shows what can be accepted, `plimsoll accept lru_churn` accepts all of it
     ");
-    project.says(
-        "CI=true review",
-        2,
-        &["and `plimsoll review` where you work"],
-    );
+    let says = ["and `plimsoll review` where you work"];
+    project.says("CI=true review", 2, &says);
 }
 
 #[test]

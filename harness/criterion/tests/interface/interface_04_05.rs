@@ -18,12 +18,7 @@ mod benches {
             format!("{value} s/2")
         }
         fn format_throughput(&self, throughput: &Throughput, value: f64) -> String {
-            match *throughput {
-                Throughput::Bytes(bytes) => format!("{} b/s/2", bytes as f64 / value),
-                Throughput::BytesDecimal(bytes) => format!("{} b/s/2", bytes as f64 / value),
-                Throughput::Elements(elems) => format!("{} elem/s/2", elems as f64 / value),
-                _ => WallTime.formatter().format_throughput(throughput, value),
-            }
+            WallTime.formatter().format_throughput(throughput, value)
         }
         fn scale_values(&self, ns: f64, values: &mut [f64]) -> &'static str {
             WallTime.formatter().scale_values(ns, values)

@@ -304,19 +304,16 @@ fn differences(old: &BTreeMap<String, String>, new: &BTreeMap<String, String>) -
 fn lines(old: &str, new: &str) -> String {
     let only = |sign: char, one: &str, other: &str| {
         let mut left: Vec<&str> = other.lines().collect();
-        let is_only = |line: &str| match left.iter().position(|other| *other == line) {
-            Some(at) => left.remove(at) != line,
-            None => true,
-        };
-        let is_only: Vec<bool> = one.lines().map(is_only).collect();
-        let lines: Vec<(&str, bool)> = one.lines().zip(is_only).collect();
+        let lines = one.lines().map(|line| {
+            let there = left.iter().position(|other| *other == line);
+            (line, there.map(|at| left.remove(at)).is_none())
+        });
+        let lines: Vec<(&str, bool)> = lines.collect();
         let paragraphs = lines.chunk_by(|one, next| one.1 == next.1 && !next.0.is_empty());
         let paragraphs = paragraphs.filter(|lines| lines[0].1).map(|lines| {
-            let texts = lines
-                .iter()
-                .map(|line| line.0)
-                .filter(|text| !text.is_empty());
-            format!("    {sign} {}\n", texts.collect::<Vec<_>>().join("; "))
+            let texts = lines.iter().map(|line| line.0);
+            let texts: Vec<&str> = texts.filter(|text| !text.is_empty()).collect();
+            format!("    {sign} {}\n", texts.join("; "))
         });
         paragraphs.collect::<String>()
     };
