@@ -129,26 +129,16 @@ fn what_builders_set() {
 fn for_programs() {
     let show = |line: &str| with_two_files().ok(line).json();
     let shown = show("PLIMSOLL_BUDGET=1s config show --json --manifest-path other/Cargo.toml");
-    let file = |path: &str, line: u64| json!({ "kind": "file", "path": path, "line": line });
     assert_eq!(shown["package"], "other");
-    let files = json!([
-        { "path": "other/plimsoll.toml", "of": "package" },
-        { "path": "plimsoll.toml", "of": "workspace" },
-    ]);
-    assert_eq!(shown["files"], files);
-    let settings = shown["settings"].as_array().unwrap();
-    let keys: Vec<_> = settings.iter().map(|one| &one["key"]).collect();
-    assert_eq!(keys, ["budget", "threshold", "stale"]);
-    let budget = json!({
-        "key": "budget", "value": "1s", "default": "10s",
-        "origin": { "kind": "variable", "name": "PLIMSOLL_BUDGET" },
-        "overridden": [file("other/plimsoll.toml", 1), file("plimsoll.toml", 2)],
-        "variable": "PLIMSOLL_BUDGET", "builder": ".budget(Duration)",
-    });
-    assert_eq!(settings[0], budget);
-    assert_eq!(settings[1]["origin"], file("other/plimsoll.toml", 3));
-    assert_eq!(settings[1]["value"], 10_000);
-    assert_eq!(settings[2]["builder"], Value::Null);
+    let [files, settings] = ["files", "settings"].map(|key| shown[key].as_array().unwrap());
+    let lines: Vec<String> = files.iter().chain(settings).map(Value::to_string).collect();
+    assert_snapshot!(lines.join("\n"), @r#"
+    {"of":"package","path":"other/plimsoll.toml"}
+    {"of":"workspace","path":"plimsoll.toml"}
+    {"builder":".budget(Duration)","default":"10s","key":"budget","origin":{"kind":"variable","name":"PLIMSOLL_BUDGET"},"overridden":[{"kind":"file","line":1,"path":"other/plimsoll.toml"},{"kind":"file","line":2,"path":"plimsoll.toml"}],"value":"1s","variable":"PLIMSOLL_BUDGET"}
+    {"builder":".threshold(u64)","default":"1,000, coarser for slow iterations","key":"threshold","origin":{"kind":"file","line":3,"path":"other/plimsoll.toml"},"overridden":[],"value":10000,"variable":"PLIMSOLL_THRESHOLD"}
+    {"builder":null,"default":"warn","key":"stale","origin":{"kind":"file","line":3,"path":"plimsoll.toml"},"overridden":[],"value":"deny","variable":"PLIMSOLL_STALE"}
+    "#);
     let all = show("config show --json --effective");
     assert_eq!(all["settings"].as_array().unwrap().len(), KEYS.len());
     assert_eq!(all["settings"][1]["value"], Value::Null);

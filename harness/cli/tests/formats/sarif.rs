@@ -110,39 +110,20 @@ fn a_result_in_full() {
     let mut growth = all.scenarios[1].report().unwrap().clone();
     growth.findings.truncate(1);
     let log = log(&joined(growth));
-    let place = |uri: &str, line: u32| {
-        let artifact = json!({ "uri": uri, "uriBaseId": "%SRCROOT%" });
-        json!({ "artifactLocation": artifact, "region": { "startLine": line } })
-    };
-    let function = |path: &str, name: &str| {
-        let kind = "function";
-        json!([{ "fullyQualifiedName": path, "kind": kind, "name": name }])
-    };
     let result = &results(&log)[0];
-    let properties = json!({
-        "allowedBytesPerIteration": 0.0, "allowedObjectsPerIteration": 0.0,
-        "bytesPerIteration": 96.0, "objectsPerIteration": 1.0,
-        "iterations": 1024, "law": "linear", "verdict": "regressed", "standing": "new",
-        "package": "demo", "target": "leaks", "scenario": "growth",
-        "platform": "x86_64-unknown-linux-gnu",
-    });
-    assert_eq!(result["properties"], properties);
-    let fill = place("scenarios/src/lru%20churn.rs", 14);
-    let location =
-        json!({ "logicalLocations": function("fill", "fill"), "physicalLocation": fill });
-    assert_eq!(result["locations"], json!([location]));
-    let main = place("scenarios/src/main.rs", 3);
-    let called = json!({
-        "id": 1, "message": { "text": "called by main" }, "physicalLocation": main,
-    });
-    assert_eq!(result["relatedLocations"], json!([called]));
-    let put = json!({
-        "logicalLocations": function("lru::LruCache::put", "put"),
-        "message": { "text": "lru-0.18.1/src/lib.rs:212" },
-    });
-    let main = json!({ "logicalLocations": function("main", "main"), "physicalLocation": main });
-    let frames = [put, location, main].map(|frame| json!({ "location": frame }));
-    assert_eq!(result["stacks"][0]["frames"], json!(frames));
+    let keys = ["properties", "locations", "relatedLocations"];
+    let keys = keys.map(|key| format!("{key} {}", result[key]));
+    let frames = array(&result["stacks"][0]["frames"]).iter();
+    let frames = frames.map(|frame| format!("frame {}", frame["location"]));
+    let lines: Vec<String> = keys.into_iter().chain(frames).collect();
+    assert_snapshot!(lines.join("\n"), @r#"
+    properties {"allowedBytesPerIteration":0.0,"allowedObjectsPerIteration":0.0,"bytesPerIteration":96.0,"iterations":1024,"law":"linear","objectsPerIteration":1.0,"package":"demo","platform":"x86_64-unknown-linux-gnu","scenario":"growth","standing":"new","target":"leaks","verdict":"regressed"}
+    locations [{"logicalLocations":[{"fullyQualifiedName":"fill","kind":"function","name":"fill"}],"physicalLocation":{"artifactLocation":{"uri":"scenarios/src/lru%20churn.rs","uriBaseId":"%SRCROOT%"},"region":{"startLine":14}}}]
+    relatedLocations [{"id":1,"message":{"text":"called by main"},"physicalLocation":{"artifactLocation":{"uri":"scenarios/src/main.rs","uriBaseId":"%SRCROOT%"},"region":{"startLine":3}}}]
+    frame {"logicalLocations":[{"fullyQualifiedName":"lru::LruCache::put","kind":"function","name":"put"}],"message":{"text":"lru-0.18.1/src/lib.rs:212"}}
+    frame {"logicalLocations":[{"fullyQualifiedName":"fill","kind":"function","name":"fill"}],"physicalLocation":{"artifactLocation":{"uri":"scenarios/src/lru%20churn.rs","uriBaseId":"%SRCROOT%"},"region":{"startLine":14}}}
+    frame {"logicalLocations":[{"fullyQualifiedName":"main","kind":"function","name":"main"}],"physicalLocation":{"artifactLocation":{"uri":"scenarios/src/main.rs","uriBaseId":"%SRCROOT%"},"region":{"startLine":3}}}
+    "#);
     let run = &log["runs"][0];
     assert_eq!(run["invocations"], json!([{ "executionSuccessful": true }]));
     assert_eq!(run["columnKind"], "unicodeCodePoints");
