@@ -8,7 +8,7 @@ mod refusals;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
 use cargo_metadata::{Metadata, TargetKind};
 
@@ -129,7 +129,9 @@ impl World {
         self.write(&format!("{dir}/.cargo-checksum.json"), &checksum);
     }
 
-    fn cargo(&self, dir: &str, args: &[&str]) -> Output {
+    /// What cargo prints where it succeeds, as it has to.
+    #[track_caller]
+    fn cargo(&self, dir: &str, args: &[&str]) -> String {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(cargo);
         command
@@ -139,40 +141,34 @@ impl World {
             .env("CARGO_HOME", self.path("home"))
             .env("CARGO_TARGET_DIR", self.path("target"))
             .env("CARGO_TERM_COLOR", "never");
-        command.output().unwrap()
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        String::from_utf8(output.stdout).unwrap()
     }
 
     #[track_caller]
     fn lock(&self, dir: &str) {
-        let output = self.cargo(dir, &["generate-lockfile"]);
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{said}");
+        self.cargo(dir, &["generate-lockfile"]);
     }
 
     /// The test can be built and run in the checkout.
     #[track_caller]
     fn builds(&self, package: &str) {
-        let test = self.cargo("old", &["test", "--package", package, "--test", "leaks"]);
-        let said = String::from_utf8_lossy(&test.stderr);
-        assert!(test.status.success(), "{said}");
+        self.cargo("old", &["test", "--package", package, "--test", "leaks"]);
     }
 
-    fn metadata(&self, dir: &str) -> Result<Metadata, String> {
-        let output = self.cargo(dir, &["metadata", "--format-version", "1"]);
-        match output.status.success() {
-            true => Ok(serde_json::from_slice(&output.stdout).unwrap()),
-            false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
-        }
+    #[track_caller]
+    fn metadata(&self, dir: &str) -> Metadata {
+        let printed = self.cargo(dir, &["metadata", "--format-version", "1"]);
+        serde_json::from_str(&printed).unwrap()
     }
 
     /// What cargo makes of a package in the checkout: all that it depends on.
     #[track_caller]
     fn resolved(&self, package: &str) -> String {
         let args = ["tree", "--prefix=none", "--no-dedupe", "--target=all", "-p"];
-        let output = self.cargo("old", &[&args[..], &[package]].concat());
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{said}");
-        let text = String::from_utf8(output.stdout).unwrap();
+        let text = self.cargo("old", &[&args[..], &[package]].concat());
         let here = format!("({}", self.path("").display());
         // `core v0.0.7 (/tmp/…/old/core)`
         let lines = text.lines().skip(1).filter(|line| !line.ends_with("(*)"));

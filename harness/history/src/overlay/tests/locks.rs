@@ -43,7 +43,7 @@ fn locked(young: &str, dev: &str) -> World {
 #[track_caller]
 fn lay(world: &World) -> String {
     let mut overlay = world.overlay(DEMO);
-    overlay.learn(&world.metadata("work").unwrap());
+    overlay.learn(&world.metadata("work"));
     let laid = overlay.lay(&world.path("old")).unwrap();
     let raised = laid.iter().map(|one| format!("; raised {one}"));
     world.resolved("demo") + &raised.collect::<String>()
@@ -69,8 +69,7 @@ fn nothing_newer_is_locked() {
         + [[test]]; name = "leaks"; harness = false; path = "tests/leaks.rs"
     + tests/leaks.rs
     "#);
-    let locked = world.cargo("old", &["metadata", "--format-version", "1", "--locked"]);
-    assert!(locked.status.success());
+    world.cargo("old", &["metadata", "--format-version", "1", "--locked"]);
 
     // Without one, the newest is what cargo takes; then none is made.
     world.remove("old/Cargo.lock");
