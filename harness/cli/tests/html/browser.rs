@@ -3,7 +3,6 @@
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
-use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
@@ -24,16 +23,12 @@ pub(crate) struct Browser {
 }
 
 /// The Chromium of `PLIMSOLL_CHROMIUM`, or one that the path leads to.
-fn find() -> Option<PathBuf> {
-    if let Some(named) = std::env::var_os("PLIMSOLL_CHROMIUM") {
-        return Some(named.into());
-    }
-    let path = std::env::var_os("PATH")?;
-    let mut names = ["chromium", "chromium-browser", "google-chrome"].into_iter();
-    names.find_map(|name| {
-        let mut paths = std::env::split_paths(&path).map(|dir| dir.join(name));
-        paths.find(|path| path.is_file())
-    })
+fn find() -> Option<String> {
+    const FIRST: &str = "for name in \"$PLIMSOLL_CHROMIUM\" chromium chromium-browser google-chrome; \
+        do command -v \"$name\" && break; done";
+    let found = Command::new("sh").args(["-c", FIRST]).output().ok()?;
+    let found = String::from_utf8(found.stdout).ok()?;
+    found.lines().next().map(str::to_owned)
 }
 
 impl Browser {
