@@ -120,21 +120,19 @@ fn circle(uses: &Uses, path: &[&str]) -> Option<String> {
 /// Every path of a module's code that begins with `crate` or `super`, from the crate's root on.
 fn named(module: &[String], code: &str) -> Vec<Module> {
     let mut named = Vec::new();
-    for (word, rest) in [("crate::", 0), ("super::", 1)] {
+    for word in ["crate::", "super::"] {
         for (at, _) in code.match_indices(word) {
             // The first of several `super`, and no end of a longer word.
             if code[..at].ends_with(|c: char| c == ':' || c == '_' || c.is_alphanumeric()) {
                 continue;
             }
-            for path in tree(&code[at + word.len()..]).0 {
+            for path in tree(&code[at..]).0 {
                 let supers = path.iter().take_while(|part| *part == "super").count();
-                let up = if rest == 0 {
-                    module.len()
-                } else {
-                    rest + supers
+                let from = match supers {
+                    0 => 0,
+                    _ => module.len().saturating_sub(supers),
                 };
-                let from = &module[..module.len().saturating_sub(up)];
-                named.push([from, &path[supers..]].concat());
+                named.push([&module[..from], &path[supers.max(1)..]].concat());
             }
         }
     }
@@ -162,19 +160,12 @@ fn tree(text: &str) -> (Vec<Module>, &str) {
     if word.is_empty() {
         return (Vec::new(), rest);
     }
-    match rest.strip_prefix("::") {
-        Some(rest) => {
-            let (paths, behind) = tree(rest);
-            let word = || vec![word.to_owned()];
-            let mut longer: Vec<Module> = paths
-                .into_iter()
-                .map(|path| [word(), path].concat())
-                .collect();
-            if longer.is_empty() {
-                longer.push(word());
-            }
-            (longer, behind)
-        }
-        None => (vec![vec![word.to_owned()]], rest),
+    let (mut paths, behind) = rest.strip_prefix("::").map_or((Vec::new(), rest), tree);
+    if paths.is_empty() {
+        paths.push(Module::new());
     }
+    paths
+        .iter_mut()
+        .for_each(|path| path.insert(0, word.to_owned()));
+    (paths, behind)
 }
