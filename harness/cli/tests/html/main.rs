@@ -11,7 +11,7 @@ use plimsoll_core::report::{CheckOutcome, Compared, Report, Rung, StackGrowth};
 use serde_json::{Value, json};
 
 use browser::Browser;
-use project::{Project, check, failure, finding, rate, report, within};
+use project::{Project, check, failure, finding, rate, report, sample, within};
 
 const NAMES: [&str; 5] = ["lru_churn", "http::echo", "alpha", "flaky", "never_ran"];
 
@@ -39,12 +39,11 @@ fn echo() -> Report {
     let mut report = of_this(report("r1", "http::echo", Verdict::Regressed));
     let (before, after) = (512, 1024);
     report.compared = Some(Compared { before, after });
-    let first = report.rungs.remove(0);
     let rungs = (0..11_u32).map(|octave| Rung {
         iterations: 1 << octave,
         live: tally(1 << octave, 96 << octave),
         threads: u64::from(octave),
-        ..first.clone()
+        ..sample::rung(0)
     });
     report.rungs = rungs.collect();
     let mut found = finding("main serve parse_headers", rate(1.0, 96.0));

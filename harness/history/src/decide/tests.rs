@@ -2,7 +2,6 @@ use plimsoll_core::baseline::Baseline;
 use plimsoll_core::growth::Growth;
 use plimsoll_core::judge::{Observed, Policy, judge};
 use plimsoll_core::ladder::rung;
-use plimsoll_core::report::Rung;
 use plimsoll_core::{Series, Tally};
 
 use super::*;
@@ -91,12 +90,7 @@ fn climbed(rungs: usize, level: impl Fn(u64) -> (u64, u64)) -> Climb {
     };
     let found = judge(&observed, &Baseline::default(), &Policy::TOP);
     let mut report = sample::report("r1", "churn", found.verdict);
-    let first = report.rungs.remove(0);
-    let rung = |n: &u64| Rung {
-        iterations: *n,
-        ..first.clone()
-    };
-    report.rungs = iterations.iter().map(rung).collect();
+    report.rungs = iterations.iter().map(|n| sample::rung(*n)).collect();
     report.findings = found.findings;
     let [first, last] = [rungs - 13, rungs - 1];
     report.growth = vec![StackGrowth {

@@ -187,17 +187,15 @@ fn lockfile(packages: &str) -> String {
     );
     let packages = packages.replace("HERE", "registry+https://here.example/");
     let packages = packages.replace("AWAY", "registry+https://away.example/");
-    let lines = packages.lines().map(str::trim);
-    for line in lines.filter(|line| !line.is_empty()) {
+    for line in packages.lines().map(str::trim) {
         let (package, dependencies) = line.split_once(": ").unwrap_or((line, ""));
         text += "\n[[package]]\n";
         for (key, part) in ["name", "version", "source"].iter().zip(package.split(' ')) {
             text += &format!("{key} = \"{part}\"\n");
         }
         if !dependencies.is_empty() {
-            let names = dependencies.split(", ");
-            let lines: String = names.map(|name| format!(" \"{name}\",\n")).collect();
-            text += &format!("dependencies = [\n{lines}]\n");
+            let names = dependencies.replace(", ", "\",\n \"");
+            text += &format!("dependencies = [\n \"{names}\",\n]\n");
         }
     }
     text
