@@ -10,18 +10,11 @@ fn html_of(joined: &Joined) -> String {
 }
 
 fn none(name: &str) -> Scenario {
-    let why = "it left no report in this run".to_owned();
-    Scenario {
-        outcome: Outcome::NoResult(why),
-        ..measured(name, Verdict::Within)
-    }
+    Scenario::without_result("demo", "leaks", name, "it left no report in this run")
 }
 
 fn joined(scenarios: Vec<Scenario>) -> Joined {
-    Joined {
-        scenarios,
-        ..fixtures::joined(Vec::new())
-    }
+    Joined::of_run("r1", scenarios)
 }
 
 /// A report with next to nothing in it: a test fills in what it needs.

@@ -133,18 +133,14 @@ fn numbers_that_are_none() {
     assert_small(&render(&report).unwrap());
 }
 
-/// The 39 frames of tokio below which a task runs on a thread of the runtime, root first.
-fn worker() -> Vec<&'static str> {
-    let worker = include_str!("../../../../core/tests/report/worker.txt");
-    let names = worker.lines().filter_map(|line| line.split("  ").next());
-    // The stacks of these tests have spaces between names.
-    let names = names.filter(|name| !name.contains(' '));
-    names.collect::<Vec<_>>().into_iter().rev().collect()
-}
-
 #[test]
 fn branches_inside_plumbing_are_all_there() {
-    let worker = worker();
+    // The 39 frames of tokio below which a task runs on a thread of the runtime.
+    let worker = include_str!("../../../../core/tests/report/worker.txt");
+    let names = worker.lines().rev().map(|line| line.split("  ").next());
+    // The stacks of these tests have spaces between names.
+    let names = names.flatten().filter(|name| !name.contains(' '));
+    let worker: Vec<&str> = names.collect();
     let (outer, inner) = (worker[..20].join(" "), worker[20..].join(" "));
     let task = format!("{outer} {inner} jobs::handle jobs::keep");
     let spawned = format!("{outer} tokio::task::spawn::spawn tokio::runtime::task::raw::new");
