@@ -255,13 +255,8 @@ fn one_byte_past_the_longest_string() {
     }
 }
 
-/// Written and read again.
-fn through(scenarios: Vec<Scenario>) -> Joined {
-    through_a_file(scenarios, MAX_BYTES)
-}
-
 /// Written to a file of at most so many bytes, and read again.
-fn through_a_file(scenarios: Vec<Scenario>, most: usize) -> Joined {
+fn through(scenarios: Vec<Scenario>, most: usize) -> Joined {
     let text = to_string_within(&joined(scenarios), most);
     assert!(text.len() <= most, "{} bytes", text.len());
     let read = parse(text.as_bytes()).unwrap_or_else(|err| panic!("{err}"));
@@ -278,7 +273,7 @@ fn long_strings_are_cut() {
     report.run.package = "p".repeat(600);
     report.findings = vec![finding(&"f".repeat(9_000), f64::INFINITY)];
     let long = vec![Scenario::from(report), without(&"n".repeat(600))];
-    let read = through(long);
+    let read = through(long, MAX_BYTES);
     assert_eq!(read.scenarios[0].name, "ä".repeat(256));
     assert_eq!(read.scenarios[0].package, "p".repeat(512));
     assert_eq!(read.scenarios[1].name, "n".repeat(512));
@@ -291,7 +286,7 @@ fn long_strings_are_cut() {
 fn too_many_frames_are_left_out_and_it_says_so() {
     let mut report = report("a", Verdict::Within);
     report.growth = (0..200).map(|bytes| growth(100, bytes)).collect();
-    let read = through(vec![Scenario::from(report)]);
+    let read = through(vec![Scenario::from(report)], MAX_BYTES);
     let report = read.scenarios[0].report().unwrap();
     let kept = report.growth.iter().map(|one| one.after.bytes);
     assert!(kept.eq(100..200), "{:?}", report.growth);
@@ -310,7 +305,7 @@ fn all_reports_share_the_file() {
         report.growth = vec![stack; 50];
         Scenario::from(report)
     });
-    let read = through_a_file(scenarios.collect(), MAX_BYTES / 10);
+    let read = through(scenarios.collect(), MAX_BYTES / 10);
     assert_eq!(read.count(Some(Verdict::Regressed)), 10);
     for report in read.scenarios.iter().filter_map(Scenario::report) {
         assert_eq!(report.findings.len(), 1);
@@ -328,7 +323,7 @@ fn what_finds_no_room_has_no_result() {
         report.rungs = vec![report.rungs[0].clone(); 80];
         Scenario::from(report)
     });
-    let read = through_a_file(scenarios.collect(), 160_000);
+    let read = through(scenarios.collect(), 160_000);
     assert_eq!(read.scenarios.len(), 20);
     assert_eq!(read.verdict(), Some(Verdict::Regressed));
     let lost = read.count(None);
@@ -346,7 +341,7 @@ fn too_many_scenarios_are_not_green() {
     let mut many: Vec<Scenario> = (0..1_010).map(green).collect();
     many[1_005] = Scenario::from(report("bad", Verdict::Regressed));
     many[1_007] = without("lost");
-    let read = through(many);
+    let read = through(many, MAX_BYTES);
     assert_eq!(read.scenarios.len(), 1_000);
     assert_eq!(read.verdict(), Some(Verdict::Regressed));
     let name = |at: usize| read.scenarios[at].name.as_str();
