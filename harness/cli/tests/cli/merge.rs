@@ -21,17 +21,12 @@ fn two_shards() -> Project {
     project
 }
 
-/// Asserts what the next command makes of it.
-#[track_caller]
-fn shows(project: &Project, part: &str) {
-    project.says("report merged.json", 0, &[part]);
-}
-
 #[test]
 fn shards_make_a_whole() {
     let project = two_shards();
     assert_snapshot!(project.typed("merge one two --output merged.json"), @"--- 0");
-    shows(&project, "2 scenarios: 1 within, 1 regressed (runs r1, r2)");
+    let whole = ["2 scenarios: 1 within, 1 regressed (runs r1, r2)"];
+    project.says("report merged.json", 0, &whole);
 }
 
 #[test]
@@ -44,7 +39,7 @@ fn what_is_in_no_shard_is_missed() {
       hint: name the folder of each shard separately
     ");
     // For the comment to say so.
-    shows(&project, "http::echo: no result");
+    project.says("report merged.json", 0, &["http::echo: no result"]);
 }
 
 #[test]
@@ -82,7 +77,7 @@ fn of_two_results_the_worse_counts() {
     --- 0
     warning: lru_churn (demo, leaks) is within in one and broken in two: the worse counts
     ");
-    shows(&project, "1 broken");
+    project.says("report merged.json", 0, &["1 broken"]);
 }
 
 #[test]
