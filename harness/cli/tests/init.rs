@@ -70,14 +70,11 @@ fn benches_become_tests_of_the_same_files() {
     for name in ["codec", "other"] {
         project.write(&format!("benches/{name}.rs"), "fn main() {}\n");
     }
-    project.says(
-        "init --yes",
-        0,
-        &[
-            "note: demo has benchmarks of criterion: codec\n",
-            "now measure with `CARGO_PROFILE_RELEASE_DEBUG=line-tables-only cargo test --release -p demo-leaks`",
-        ],
-    );
+    let says = [
+        "note: demo has benchmarks of criterion: codec\n",
+        "now measure with `CARGO_PROFILE_RELEASE_DEBUG=line-tables-only cargo test --release -p demo-leaks`",
+    ];
+    project.says("init --yes", 0, &says);
     let manifest = project.read("leaks/Cargo.toml");
     let (_, needs) = manifest.split_once("[dev-dependencies]\n").unwrap();
     let version = env!("CARGO_PKG_VERSION");
@@ -416,9 +413,8 @@ fn the_path_is_of_the_library() {
         (manifest.to_str().unwrap(), "no package"),
     ] {
         let says = [found, "hint: in a checkout it is harness/measure"];
-        project
-            .plimsoll(&["init", "--yes", "--path", path])
-            .has(2, &says);
+        let ran = project.plimsoll(&["init", "--yes", "--path", path]);
+        ran.has(2, &says);
     }
     assert_eq!(project.files(""), files);
 }
