@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use plimsoll_core::judge::Verdict;
-use plimsoll_core::report::units::plural;
 use plimsoll_profile::Profile;
 use plimsoll_profile::read;
 
@@ -173,10 +172,10 @@ pub fn watch(args: &WatchArgs, out: &mut Out) -> anyhow::Result<()> {
         fail_on: &args.fail_on,
     };
     if files.paths.len() < 2 {
-        let dumps = plural(files.paths.len() as u64, "dump", "dumps");
+        let dumps = files.paths.len();
         return Err(Refused::with_status(
             ExitStatus::NoVerdict,
-            format!("inconclusive: {dumps} of {name} show no growth"),
+            format!("inconclusive: expected two dumps of {name} or more, found {dumps}"),
         ));
     }
     files.server = args.out.is_none().then(|| name.clone());
