@@ -60,10 +60,15 @@ impl<'data> Image<'data> {
         BuildId::from_bytes(self.object.build_id().ok()??)
     }
 
-    /// Returns the functions from the symbol tables of the file and from that of `more`.
-    pub(crate) fn symbols(&self, more: Option<&object::File<'data>>) -> SymbolIndex<'data> {
+    /// Returns the functions that contain one of these addresses, which are sorted, from the symbol
+    /// tables of the file and from that of `more`.
+    pub(crate) fn symbols(
+        &self,
+        more: Option<&object::File<'data>>,
+        svmas: &[u64],
+    ) -> SymbolIndex<'data> {
         let code = self.segments.iter().filter(|segment| segment.executable);
         let code = code.map(|segment| segment.svma..segment.svma.saturating_add(segment.size));
-        SymbolIndex::new(&self.object, more, &code.collect::<Vec<_>>())
+        SymbolIndex::new(&self.object, more, &code.collect::<Vec<_>>(), svmas)
     }
 }

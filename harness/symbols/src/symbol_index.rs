@@ -48,26 +48,51 @@ enum Binding {
 }
 
 impl<'data> SymbolIndex<'data> {
+    /// Returns the functions that contain one of these addresses, which are sorted: of a million
+    /// functions, a thousand are asked for.
     pub(crate) fn new(
         object: &object::File<'data>,
         more: Option<&object::File<'data>>,
         code: &[Range<u64>],
+        svmas: &[u64],
     ) -> Self {
-        let more = more.into_iter().flat_map(|more| more.symbols());
-        let full = object.symbols().chain(more);
-        let full = full.filter_map(|symbol| function(&symbol, false));
-        let dynamic = object.dynamic_symbols();
-        let dynamic = dynamic.filter_map(|symbol| function(&symbol, true));
-        let mut left = MAX_NAMES;
-        let is_within_limit = |symbol: &Symbol<'_>| {
-            left = left.saturating_sub(symbol.name.len());
-            left > 0
+        let mut index = Self {
+            symbols: Vec::new(),
+            left: Cell::new(MAX_SHOWN),
         };
-        let symbols = full.chain(dynamic).take_while(is_within_limit);
-        let mut symbols: Vec<Symbol> = symbols.collect();
-        symbols.sort_unstable_by_key(|symbol| (symbol.svma, symbol.dynamic));
+        let more = more.into_iter().flat_map(|more| more.symbols());
+        let full = object.symbols().chain(more).map(|symbol| (symbol, false));
+        let dynamic = object.dynamic_symbols().map(|symbol| (symbol, true));
+        let mut left = MAX_NAMES;
+        // Where the last function up to each address starts.
+        let mut starts: Vec<Option<u64>> = vec![None; svmas.len()];
+        for (symbol, dynamic) in full.chain(dynamic) {
+            let start = symbol.address();
+            let at = svmas.partition_point(|svma| *svma < start);
+            let Some(svma) = svmas.get(at) else { continue };
+            let is_asked = symbol.size() == 0 || *svma - start < symbol.size();
+            if !is_asked && starts[at] >= Some(start) {
+                continue;
+            }
+            let Some(symbol) = function(&symbol, dynamic) else {
+                continue;
+            };
+            left = left.saturating_sub(symbol.name.len());
+            if left == 0 {
+                break;
+            }
+            starts[at] = starts[at].max(Some(start));
+            if is_asked {
+                index.symbols.push(symbol);
+            }
+        }
+        index.end_each(code, svmas, starts);
+        index
+            .symbols
+            .sort_unstable_by_key(|symbol| (symbol.svma, symbol.dynamic));
         // Checking whether a name is mangled is slow, and only matters for aliases.
-        for aliases in symbols.chunk_by_mut(|a, b| (a.svma, a.dynamic) == (b.svma, b.dynamic)) {
+        let aliases = |a: &Symbol, b: &Symbol| (a.svma, a.dynamic) == (b.svma, b.dynamic);
+        for aliases in index.symbols.chunk_by_mut(aliases) {
             if aliases.len() > 1 {
                 for alias in &mut *aliases {
                     alias.internal = alias.name.starts_with('_') && !name::is_mangled(alias.name);
@@ -75,24 +100,25 @@ impl<'data> SymbolIndex<'data> {
                 aliases.sort_unstable();
             }
         }
+        index
+    }
 
-        // A symbol without a size, as in hand-written assembly, ends at the next symbol or at
-        // the end of the code.
-        let mut next = u64::MAX;
-        let mut same = u64::MAX;
-        for symbol in symbols.iter_mut().rev() {
-            if symbol.svma != same {
-                next = same;
-                same = symbol.svma;
-            }
+    /// Gives an end to symbols without a size, as those in hand-written assembly: they end at the
+    /// next symbol, or at the end of the code. No address that is asked for is between their ends
+    /// and those that they get here.
+    fn end_each(&mut self, code: &[Range<u64>], svmas: &[u64], mut starts: Vec<Option<u64>>) {
+        for at in 1..starts.len() {
+            starts[at] = starts[at].max(starts[at - 1]);
+        }
+        for symbol in &mut self.symbols {
             if symbol.end == symbol.svma {
+                let last = starts.partition_point(|start| *start <= Some(symbol.svma));
+                let next = last
+                    .checked_sub(1)
+                    .map_or(symbol.svma, |last| svmas[last].saturating_add(1));
                 let code = code.iter().find(|code| code.contains(&symbol.svma));
                 symbol.end = code.map_or(symbol.svma, |code| code.end.min(next));
             }
-        }
-        Self {
-            symbols,
-            left: Cell::new(MAX_SHOWN),
         }
     }
 

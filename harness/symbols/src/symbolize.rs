@@ -285,6 +285,7 @@ impl File<'_> {
         let mini = mini.flatten();
         let names = Names {
             image: names_image,
+            svmas: &svmas,
             mini: mini.as_deref().and_then(|mini| Image::parse(mini).ok()),
             symbols: OnceCell::new(),
         };
@@ -521,6 +522,8 @@ enum Lookup {
 /// The names in one file.
 struct Names<'a, 'data> {
     image: &'a Image<'data>,
+    /// The addresses that are looked up, sorted.
+    svmas: &'a [u64],
     mini: Option<Image<'data>>,
     /// Made on demand, because DWARF with linkage names rarely needs it.
     symbols: OnceCell<SymbolIndex<'data>>,
@@ -562,7 +565,9 @@ impl Names<'_, '_> {
 
     fn symbol(&self, svma: u64, bare: Option<&str>) -> Option<String> {
         let mini = self.mini.as_ref().map(|mini| &mini.object);
-        let symbols = self.symbols.get_or_init(|| self.image.symbols(mini));
+        let symbols = self
+            .symbols
+            .get_or_init(|| self.image.symbols(mini, self.svmas));
         symbols.find(svma, bare)
     }
 }
