@@ -1,5 +1,4 @@
-//! pprof's format, read and written: what is read is ours and what Datadog's types
-//! write; what is written is read by us and by those types.
+//! pprof's format, read and written: what is written is read by us and with Datadog's types.
 
 use std::io::Read as _;
 
@@ -156,23 +155,6 @@ fn told_by_prost(profile: &proto::Profile) -> String {
     text
 }
 
-/// A profile in somebody else's types, with the strings of its sample types after the empty one.
-fn theirs(sample_types: &[(&str, &str)]) -> proto::Profile {
-    let strings = sample_types.iter().flat_map(|(name, unit)| [*name, *unit]);
-    let strings: Vec<String> = [""].into_iter().chain(strings).map(str::to_owned).collect();
-    let places = (1..).step_by(2).take(sample_types.len());
-    proto::Profile {
-        sample_types: places
-            .map(|at| proto::ValueType {
-                r#type: at,
-                unit: at + 1,
-            })
-            .collect(),
-        string_table: strings,
-        ..Default::default()
-    }
-}
-
 /// A field of bytes: a string, a message, or packed numbers.
 fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
     let mut out = vec![number << 3 | 2];
@@ -191,14 +173,20 @@ fn hex(digits: &str) -> Vec<u8> {
     digits.split(' ').map(byte).collect()
 }
 
+/// Sample types, with their names and units as the first strings.
+fn of_types(types: &[(&str, &str)]) -> Vec<u8> {
+    let places = (1..).step_by(2).take(types.len());
+    let places = places.map(|at| field(1, &[0x08, at, 0x10, at + 1]));
+    let strings = types.iter().flat_map(|(name, unit)| [*name, *unit]);
+    let strings = [""].into_iter().chain(strings);
+    let strings = strings.map(|string| field(6, string.as_bytes()));
+    places.chain(strings).flatten().collect()
+}
+
 /// A profile of one sample type with its strings, and what comes after them.
 fn inuse_space(rest: &[Vec<u8>]) -> Vec<u8> {
-    let mut bytes = field(1, &[0x08, 1, 0x10, 2]);
-    for string in ["", "inuse_space", "bytes", "f", "f.rs"] {
-        bytes.extend(field(6, string.as_bytes()));
-    }
-    bytes.extend(rest.concat());
-    bytes
+    let types = of_types(&[("inuse_space", "bytes")]);
+    [types, field(6, b"f"), field(6, b"f.rs"), rest.concat()].concat()
 }
 
 fn held(objects: u64, bytes: u64) -> Counts {
@@ -252,7 +240,7 @@ const FILL: &str = "app::inlined src/fill.rs:9 < app::fill src/fill.rs:30";
 const MAIN: &str = "app::main src/main.rs:2";
 
 /// A program at `start` with three stacks, called from libc, which has no names. The
-/// second stack's leaf has an inlined function.
+/// second stack's leaf has an inlined function. One mapping has data.
 fn app(start: u64) -> Profile {
     let mut builder = started(start);
     builder.profile.sample_interval = SampleInterval::new(524_288);
@@ -261,6 +249,10 @@ fn app(start: u64) -> Profile {
         end: start + 0x11_0000,
         path: "/lib/libc.so.6".to_owned(),
         ..MappedObject::default()
+    });
+    builder.profile.mappings.push(MappedObject {
+        executable: false,
+        ..program(start + 0x20_0000)
     });
     let mut at = |offset: u64, frames| at(&mut builder, start + offset, frames);
     let (push, fill, main) = (at(0x10, PUSH), at(0x20, FILL), at(0x30, MAIN));
@@ -281,18 +273,27 @@ fn by_hand() {
         field(1, &hex("08 03 10 04")), // space in bytes
         // Locations packed, values not; a label that nobody asked for.
         field(2, &hex("0a 02 01 07 10 05 10 f4 03 1a 02 08 03")),
-        // The same the other way, with the values first.
-        field(2, &hex("12 02 01 09 08 07")),
+        // The same the other way, with the values first, and an id that is an address.
+        field(2, &hex("12 02 01 09 08 90 80 a8 02")),
+        field(2, &hex("12 02 00 00")), // no location
         // 0x1000 to 0x2000
         field(3, &hex("08 01 10 80 20 18 80 40 28 08 30 09")),
-        // 0x1010, with two lines; 0x1020, with none
+        // 0x1010, with two lines; 0x1020, with none; 0x1030, with a function that has no name, and
+        // a line of -1
         field(
             4,
             &hex("08 01 10 01 18 90 20 22 04 08 01 10 03 22 04 08 02 10 28"),
         ),
         field(4, &hex("08 07 10 01 18 a0 20")),
+        field(
+            4,
+            &hex(
+                "08 90 80 a8 02 10 01 18 b0 20 22 04 08 03 10 04 22 0d 08 01 10 ff ff ff ff ff ff ff ff ff 01",
+            ),
+        ),
         field(5, &hex("08 01 10 05 18 05 20 06 28 01")),
         field(5, &hex("08 02 18 07")), // by its system name alone
+        field(5, &hex("08 03 20 06")), // by none
         hex("a1 01 01 02 03 04 05 06 07 08"), // an unknown field of eight bytes
         field(11, &hex("08 03 10 04")),
         hex("60 80 80 20"), // every 524,288 bytes
@@ -305,68 +306,14 @@ fn by_hand() {
       0x1011 in 0 leaf leaf.rs:3 caller:40
       0x1021 in 0
     1 in 9 bytes, of 0 in 0
-      0x1021 in 0
-    ");
-}
-
-#[test]
-fn somebody_elses() {
-    let mut profile = theirs(&[
-        ("alloc_objects", "count"),
-        ("alloc_space", "bytes"),
-        ("inuse_objects", "count"),
-        ("inuse_space", "bytes"),
-    ]);
-    let strings = ["main.leak", "main.main", "main.go", "asm.s"];
-    profile.string_table.extend(strings.map(str::to_owned));
-    // One has no name.
-    for (id, name, filename) in [(3, 9, 11), (9, 10, 11), (1, 0, 12)] {
-        profile.functions.push(proto::Function {
-            id,
-            name,
-            system_name: name,
-            filename,
-        });
-    }
-    // Ids that are addresses, and no line, a line of -1, one of a function without a name.
-    for (id, address, lines) in [
-        (0x4a_0010, 0x4a_0010, &[(3, 12), (9, 80)][..]),
-        (0x4a_0100, 0x4a_0100, &[(9, -1)]),
-        (5, 0x4a_0200, &[(1, 4)]),
-    ] {
-        let line = |&(function_id, line): &_| proto::Line { function_id, line };
-        let lines = lines.iter().map(line).collect();
-        profile.locations.push(proto::Location {
-            id,
-            address,
-            lines,
-            ..Default::default()
-        });
-    }
-    for (location_ids, values) in [
-        (vec![0x4a_0010, 0x4a_0100, 5], vec![10, 1_000, 4, 400]),
-        (vec![], vec![0; 4]),
-    ] {
-        let labels = Vec::new();
-        profile.samples.push(proto::Sample {
-            location_ids,
-            values,
-            labels,
-        });
-    }
-    assert_snapshot!(told(&profile.encode_to_vec()), @r"
-    alloc_objects alloc_space inuse_objects inuse_space
-    4 in 400 bytes, of 10 in 1000
-      0x4a0011 main.leak main.go:12 main.main main.go:80
-      0x4a0101 main.main main.go
-      0x4a0201
+      0x1031 in 0 leaf leaf.rs
     0 in 0 bytes, of 0 in 0
     ");
 }
 
 #[test]
 fn sample_types() {
-    let told = |sample_types: &[(&str, &str)]| told(&theirs(sample_types).encode_to_vec());
+    let told = |sample_types: &[(&str, &str)]| crate::told(&of_types(sample_types));
     assert_snapshot!(told(&[("inuse_space", "bytes")]), @"inuse_space");
     assert_snapshot!(told(&[("objects", "count"), ("space", "bytes")]), @"inuse_objects inuse_space");
     assert_snapshot!(told(&[("inuse-space", "bytes"), ("alloc-size", "bytes"), ("heap-live-samples", "count")]), @"alloc_space inuse_objects inuse_space");
@@ -601,29 +548,6 @@ fn estimates_are_rounded() {
     2 in 158 bytes, of 0 in 0
       0x1000
     ");
-}
-
-/// jemalloc's text, through the public door on both sides.
-#[test]
-fn from_jemalloc() {
-    let dump = "heap_v2/1
-  t*: 2: 96 [0: 0]
-@ 0x401010 0x401020
-  t*: 2: 96 [0: 0]
-
-MAPPED_LIBRARIES:
-00400000-00402000 r-xp 00000000 08:01 7   /bin/a
-00402000-00403000 rw-p 00002000 08:01 7   /bin/a
-";
-    let profile = read(dump.as_bytes()).unwrap();
-    assert_snapshot!(told_by_prost(&decoded(&written(&profile))), @r#"
-    alloc_objects/count alloc_space/bytes inuse_objects/count inuse_space/bytes, inuse_space by default, every 1 space/bytes
-    1: 0x400000-0x402000 at 0x0 of /bin/a, "", has [false, false, false, false]
-    [0, 0, 2, 96]
-      0x40100f in 1
-      0x40101f in 1
-    # nothing was counted in alloc_objects, alloc_space
-    "#);
 }
 
 prop_compose! {
