@@ -362,18 +362,6 @@ proptest! {
     }
 
     #[test]
-    fn the_order_of_records_changes_nothing(
-        (records, shuffled) in records().prop_flat_map(|records| {
-            (Just(records.clone()), Just(records).prop_shuffle())
-        }),
-    ) {
-        let (one, other) = (written(1, &records, ""), written(1, &shuffled, ""));
-        let one = HeapDump::parse(one.as_bytes()).unwrap();
-        let other = HeapDump::parse(other.as_bytes()).unwrap();
-        prop_assert_eq!(by_stack(&one), by_stack(&other));
-    }
-
-    #[test]
     fn bytes_that_are_no_dump(bytes in prop::collection::vec(any::<u8>(), 0..200), at in 0..SMALL.len()) {
         let _ = HeapDump::parse(&bytes);
         let mut damaged = SMALL.as_bytes().to_vec();
