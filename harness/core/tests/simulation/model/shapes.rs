@@ -30,27 +30,22 @@ impl Draw {
 }
 
 /// Healthy workloads.
-pub(crate) const SHAPES: [Shape; 26] = [
+pub(crate) const SHAPES: [Shape; 21] = [
     ("steady turnover", One(turnover::<4>)),
     ("random occupancy", One(occupancy)),
     ("bursts", One(bursts)),
     ("log-normal sizes", One(log_normal)),
-    ("batch flush", One(batch)),
     ("slow fill", One(fill)),
-    ("large base, little turnover", Many(large_base)),
     ("twelve stacks", Many(twelve)),
     ("queue that is kept up with", One(queue)),
-    ("backlog that grows and shrinks", One(backlog)),
     ("cache with hot and cold keys", One(hot_and_cold)),
     ("LRU", One(evicting::<true>)),
     ("random eviction", One(evicting::<false>)),
     ("two-level cache", One(two_levels)),
     ("slab reuse", One(slab)),
-    ("clone and replace", One(clones)),
     ("births that drift", One(drift)),
     ("reservoir", One(reservoir)),
     ("buffers at their high-water mark", One(high_water)),
-    ("filled once", One(filled_once)),
     ("one large object now and then", Many(large_objects)),
     ("one step of a table", One(step)),
     ("growth in clumps, bounded", One(clumps)),
@@ -67,18 +62,16 @@ pub(crate) const GROWING: [Shape; 3] = [
 ];
 
 /// What the stacks of "twelve stacks" do.
-const MIX: [fn(&mut Random, u64) -> Behaviour; 17] = [
+const MIX: [fn(&mut Random, u64) -> Behaviour; 15] = [
     turnover::<4>,
     occupancy,
     fill,
     queue,
-    backlog,
     hot_and_cold,
     evicting::<true>,
     evicting::<false>,
     two_levels,
     slab,
-    clones,
     drift,
     reservoir,
     rare,
@@ -97,16 +90,10 @@ fn twelve(random: &mut Random, last: u64) -> Stacks {
     names.split(' ').map(behaviour).collect()
 }
 
-fn large_base(random: &mut Random, last: u64) -> Stacks {
-    let objects = random.magnitude(1e3, 1e7) as u64;
-    let base = base(objects, size(random));
-    let turnover = little_turnover(random, last);
-    vec![("main;work", base), ("main;work", turnover)]
-}
-
 fn large_objects(random: &mut Random, last: u64) -> Stacks {
     let names = random.one_of(&["main;work", "main;large"]);
-    let turnover = little_turnover(random, last);
+    let objects = random.magnitude(1.0, 1e3) as u64;
+    let turnover = turnover_of(objects, last as f64 / 4.0, random);
     vec![("main;work", turnover), (names, rare(random, last))]
 }
 
@@ -122,11 +109,6 @@ fn objects(random: &mut Random) -> u64 {
 fn turnover<const SHARE: u64>(random: &mut Random, last: u64) -> Behaviour {
     let objects = objects(random);
     turnover_of(objects, last as f64 / SHARE as f64, random)
-}
-
-fn little_turnover(random: &mut Random, last: u64) -> Behaviour {
-    let objects = random.magnitude(1.0, 1e3) as u64;
-    turnover_of(objects, last as f64 / 4.0, random)
 }
 
 fn turnover_of(objects: u64, longest: f64, random: &mut Random) -> Behaviour {
@@ -179,43 +161,21 @@ fn log_normal(random: &mut Random, last: u64) -> Behaviour {
     })
 }
 
-/// One object an iteration, all freed when there are so many.
-fn batch(random: &mut Random, last: u64) -> Behaviour {
-    let objects = random.magnitude(4.0, last as f64 / 4.0) as u64;
-    Behaviour::of(size(random), move |random, step, pool| {
-        if step.crosses(objects) {
-            pool.free_all();
-        }
-        pool.reach(random, step.n % objects.max(1), Order::Random);
-    })
-}
-
 /// K·(1 − exp(−n/C)); turned over, or kept for ever. Seen for two octaves after n = C, or longer.
 fn fill(random: &mut Random, last: u64) -> Behaviour {
     let objects = objects(random);
     let size = size(random);
     let capacity = last as f64 / random.magnitude(4.0, 64.0);
-    if !random.coin() {
-        return filling(objects, size, capacity);
-    }
+    let is_kept = !random.coin();
     Behaviour::of(size, move |random, step, pool| {
+        if is_kept {
+            let level = objects as f64 * -(-(step.n as f64) / capacity).exp_m1();
+            return pool.reach(random, level.round() as u64, Order::Random);
+        }
         let survives = step.survives(capacity);
         pool.survive(random, survives);
         let arrived = random.poisson(objects as f64 * (1.0 - survives));
         pool.allocate(random, arrived);
-    })
-}
-
-fn filled_once(random: &mut Random, last: u64) -> Behaviour {
-    let objects = random.magnitude(8.0, 1e4) as u64;
-    let size = size(random);
-    filling(objects, size, last as f64 / random.magnitude(16.0, 256.0))
-}
-
-fn filling(objects: u64, size: u64, capacity: f64) -> Behaviour {
-    Behaviour::of(size, move |random, step, pool| {
-        let level = objects as f64 * -(-(step.n as f64) / capacity).exp_m1();
-        pool.reach(random, level.round() as u64, Order::Random);
     })
 }
 
@@ -308,27 +268,6 @@ fn falling_behind(random: &mut Random, _: u64) -> Behaviour {
     bounded(births, random, Order::Oldest, Box::new(level))
 }
 
-/// The backlog grows by half of what is born, or more slowly: in a triangle, or in two waves.
-fn backlog(random: &mut Random, last: u64) -> Behaviour {
-    let births = births(random);
-    let period = random.magnitude(last as f64 / 512.0, last as f64 / 8.0);
-    let most = random.magnitude(1.0, (births * period / 4.0).max(2.0));
-    let phase = random.unit();
-    let level: Level = if random.coin() {
-        Box::new(move |_, step, _| {
-            let at = (step.n as f64 / period + phase).fract();
-            (most * (2.0 * at - 1.0).abs()).round() as u64
-        })
-    } else {
-        let periods = [period, period * random.magnitude(0.25, 1.0)];
-        Box::new(move |_, step, _| {
-            let waves = periods.map(|period| ((step.n as f64 / period + phase) * TAU).sin());
-            (most * (2.0 + waves[0] + waves[1]) / 4.0).round() as u64
-        })
-    };
-    bounded(births, random, Order::Oldest, level)
-}
-
 fn hot_and_cold(random: &mut Random, last: u64) -> Behaviour {
     let births = births(random);
     let size = size(random);
@@ -389,24 +328,15 @@ fn slab(random: &mut Random, last: u64) -> Behaviour {
     })
 }
 
-/// A list to which one object an iteration is added, up to so many. All of
-/// it is cloned every so many iterations.
-fn clones(random: &mut Random, last: u64) -> Behaviour {
-    let most = capacity(random, 1.0, last, 1.0 / 16.0) as u64;
-    let longest = last as f64 / 64.0;
-    cloned(most, size(random), random.magnitude(1.0, longest) as u64)
-}
-
+/// A list to which one object an iteration is added. All of it is cloned every so many iterations.
 fn growing_clones(random: &mut Random, _: u64) -> Behaviour {
-    cloned(u64::MAX, size(random), random.magnitude(1.0, 16.0) as u64)
-}
-
-fn cloned(most: u64, size: u64, every: u64) -> Behaviour {
+    let size = size(random);
+    let every = random.magnitude(1.0, 16.0) as u64;
     Behaviour::of(size, move |random, step, pool| {
         if step.crosses(every) {
             pool.free_all();
         }
-        pool.reach(random, step.n.min(most), Order::Random);
+        pool.reach(random, step.n, Order::Random);
     })
 }
 
