@@ -474,8 +474,6 @@ fn what_cannot_be_measured_is_broken() {
         ("blind", "", "canary"),
         // A dump that is cut short.
         ("cuts_dumps", "", "dump"),
-        // Memory outside the profile.
-        ("outside", "", "coverage"),
     ] {
         let report = project.fails(scenario, set, "");
         assert_eq!(report.verdict, Broken, "{scenario} {set}");
@@ -723,10 +721,6 @@ fn the_command_line_is_libtests() {
         (
             "left_out --include-ignored --no-capture",
             "3,444 iterations",
-        ),
-        (
-            "--exact left_out errs --skip errs",
-            "1 ignored\nfiltered out",
         ),
         ("--help", "--shuffle-seed"),
     ] {

@@ -259,22 +259,6 @@ fn generated(_: u64) {
     unsafe { plimsoll_test_call(allocate) };
 }
 
-/// Allocates where the profiler is switched off.
-fn outside() -> Scenario {
-    Scenario::new("outside", || {
-        let set = |active: bool| {
-            // SAFETY: jemalloc(3) lists this name as writable, of type bool.
-            unsafe { tikv_jemalloc_ctl::raw::write(b"thread.prof.active\0", active) }
-                .expect("profiling is built in");
-        };
-        move |_i: u64| {
-            set(false);
-            std::mem::forget(black_box(vec![1_u8; 4_000]));
-            set(true);
-        }
-    })
-}
-
 /// Starts a thread that leaks three objects of 64 bytes and ends, mostly before its first
 /// sample.
 fn leaks_in_a_thread() {
@@ -372,7 +356,6 @@ plimsoll::main!(
     floods(),
     blind(),
     Scenario::new("generated", || generated),
-    outside(),
     in_100("cuts_dumps", cuts_dumps),
     Scenario::new("short_threads", || |_i: u64| leaks_in_a_thread()),
     drops_badly(),

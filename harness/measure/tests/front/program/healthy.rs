@@ -64,11 +64,6 @@ fn in_threads(threads: u64, work: impl Fn(u64) + Copy + Send + 'static) {
     }
 }
 
-fn allocate_in_threads(threads: u64, i: u64, most: u64) {
-    let allocate = move |n: u64| drop(black_box(vec![1_u8; size(i * 64 + n, most)]));
-    in_threads(threads, allocate);
-}
-
 /// Keeps the last so many of what it is given.
 struct Recent<T> {
     kept: VecDeque<T>,
@@ -100,10 +95,6 @@ impl Drop for GlibcObject {
 /// All of them, by name.
 pub(super) fn all() -> Vec<Scenario> {
     vec![
-        Scenario::new("churns_sizes", || {
-            let mut recent = Recent::new(200);
-            move |i: u64| recent.push(vec![1_u8; size(i, 20_000)])
-        }),
         Scenario::new("big_zeroed_buffers", || {
             |i: u64| drop(black_box(vec![0_u8; size(i, 64 << 20)]))
         }),
@@ -115,7 +106,11 @@ pub(super) fn all() -> Vec<Scenario> {
             }
         }),
         Scenario::new("spawns_many", || {
-            |i: u64| allocate_in_threads(size(i, 24) as u64, i, 300_000)
+            |i: u64| {
+                in_threads(size(i, 24) as u64, move |n| {
+                    drop(black_box(vec![1_u8; size(i * 64 + n, 300_000)]));
+                });
+            }
         }),
         Scenario::new("pool_with_caches", || {
             let pool = Pool::new(16, || {
@@ -189,15 +184,6 @@ pub(super) fn all() -> Vec<Scenario> {
                 in_threads(4, move |n| {
                     drop(GlibcObject(glibc_object(size(i * 8 + n, 50_000))));
                 });
-            }
-        }),
-        Scenario::new("rare_large_work", || {
-            |i: u64| {
-                if i.is_multiple_of(97) {
-                    allocate_in_threads(6, i, 2 << 20);
-                    drop(Map::memory(8 << 20));
-                }
-                drop(black_box(vec![1_u8; size(i, 2_000)]));
             }
         }),
     ]
