@@ -32,26 +32,7 @@ unpacked | -Cdebuginfo=line-tables-only -Csplit-debuginfo=unpacked | line
 packed | -Cdebuginfo=line-tables-only -Csplit-debuginfo=packed | line";
 
 /// Names, cargo's variables for the release profile, flags for all crates, and what is known.
-const EVERY: &str = "\
-dev | | | line
-release | | | workload DebugInfo
-release with lines | DEBUG=line-tables-only | | line
-unpacked | DEBUG=line-tables-only SPLIT_DEBUGINFO=unpacked | | line
-packed | DEBUG=line-tables-only SPLIT_DEBUGINFO=packed | | line
-stripped of debug information | DEBUG=line-tables-only STRIP=debuginfo | | workload Stripped
-stripped of symbols | STRIP=symbols | | nothing Stripped
-thin LTO | DEBUG=line-tables-only LTO=thin | | line
-fat LTO | DEBUG=line-tables-only LTO=fat | | line
-one codegen unit | DEBUG=line-tables-only CODEGEN_UNITS=1 | | line
-opt-level s | DEBUG=line-tables-only OPT_LEVEL=s | | line
-opt-level z | DEBUG=line-tables-only OPT_LEVEL=z | | line
-panic abort | DEBUG=line-tables-only | -Cpanic=abort | line
-bfd | DEBUG=line-tables-only | -Clink-arg=-fuse-ld=bfd | line
-lld | DEBUG=line-tables-only | -Clink-arg=-fuse-ld=lld | line
-mold | DEBUG=line-tables-only | -Clink-arg=-fuse-ld=mold | line
-crt-static | DEBUG=line-tables-only | -Ctarget-feature=+crt-static | unmeasured
-frame pointers | DEBUG=line-tables-only | -Cforce-frame-pointers=yes | line
-coverage | DEBUG=line-tables-only | -Cinstrument-coverage | line";
+const EVERY: &str = include_str!("places/every.txt");
 
 fn rows<const COLUMNS: usize>(table: &str) -> impl Iterator<Item = [&str; COLUMNS]> {
     let rows = table.lines().map(|row| row.split('|').map(str::trim));

@@ -26,36 +26,7 @@ fn written(holders: &Holders) -> String {
 }
 
 /// Scenarios, and below each what is said of its causes, and their chains as [`written`].
-const HELD: &str = "\
-in_the_state
-HashMap<u64, Arc<Session>>, and that by what the scenario has set up | \
-    Arc<Session> < HashMap<u64, Arc<Session>> < state
-those by what the scenario has set up | Rc<u64> < BTreeMap<u64, Rc<u64>> < state
-held by a VecDeque<Box<[u64; 3]>> | Box<[u64; 3]> < VecDeque<Box<[u64; 3]>> < state
-channel<Session> | Box<Block<Session>> < channel<Session> < state
-those by a Vec<Rc<Session>> | Rc<Session> < Vec<Rc<Session>> < state
-
-elsewhere
-HANDLERS | Box<a closure of subscribe> < Vec<Box<dyn Fn() -> u64 + Send>> < \
-    Static front::program::holders::HANDLERS
-SEEN | Rc<u64> < Vec<Rc<u64>> < ThreadLocal front::program::holders::SEEN
-the stack of the thread collector | Arc<Session> < Vec<Arc<Session>> < Stack collector
-through it, the others | Box<Node> < Static front::program::holders::listed::LAST
-
-a_weak
-only a `Weak` keeps the memory | Rc<Session> < Vec<Weak<Session>> < state
-
-nowhere
-a `Weak` for the reference back | \
-    Rc<Parent> < Rc<Child> < Vec<Rc<Child>> Cycle Rc<Child> to Rc<Parent>
-lost | Box<Session> Lost
-lost | ? Lost
-
-memory_of_its_own
-held by memory outside the allocator | Box<[u64; 5]> < Mapped ?
-
-shared_memory
-held by memory outside the allocator | Box<[u64; 5]> < Mapped ?";
+const HELD: &str = include_str!("holders.txt");
 
 /// Those of the findings of a report.
 fn chains(report: &Report) -> Vec<String> {
@@ -72,7 +43,7 @@ pub(super) fn what_holds_each_kind_of_growth_is_named() {
     let mut command = project.leaks(&[], set);
     let output = command.env(PROGRAM, "holders").output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    for group in HELD.split("\n\n") {
+    for group in HELD.trim_end().split("\n\n") {
         let (scenario, rows) = group.split_once('\n').unwrap();
         let report = project.report(scenario);
         let chains = chains(&report);

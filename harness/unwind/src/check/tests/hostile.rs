@@ -6,7 +6,7 @@ mod x86_64;
 
 use std::ffi::{CString, c_int, c_void};
 use std::hint::black_box;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -153,17 +153,6 @@ fn with_handler(signal: c_int, flags: c_int, something: impl FnOnce()) -> (usize
 fn raise(signal: c_int) {
     // SAFETY: raise(3) takes a number.
     assert_eq!(unsafe { libc::raise(signal) }, 0);
-}
-
-#[test]
-fn in_a_signals_handler() {
-    however_modules_are_found(|| {
-        let signals = with_handler(libc::SIGUSR1, 0, || {
-            deeper(3, &mut || raise(libc::SIGUSR1));
-            through_c(&mut || raise(libc::SIGUSR1));
-        });
-        assert_eq!(signals, (2, 2));
-    });
 }
 
 #[test]
@@ -393,44 +382,7 @@ fn what_was_known_of_addresses_is_forgotten_when_a_library_comes() {
 // Through C.
 
 /// A library in C, with functions that call back in every way there is.
-const C: &str = r#"
-#include <alloca.h>
-#include <stdint.h>
-#include <string.h>
-typedef void (*call_back)(void *);
-#define EXPORT __attribute__((visibility("default"), noinline))
-static void use(void *memory) { __asm__ volatile("" : : "r"(memory) : "memory"); }
-
-EXPORT void plain(call_back f, void *x) { f(x); use(x); }
-EXPORT void large(call_back f, void *x) {
-    char room[100 << 10]; use(room); f(x); use(room);
-}
-EXPORT void dynamic(call_back f, void *x) {
-    char *room = alloca(((uintptr_t)x >> 4) % 5000 + 1); use(room); f(x); use(room);
-}
-EXPORT void dynamic_large(call_back f, void *x) {
-    char *room = alloca(((uintptr_t)x >> 4) % 5000 + 90000); use(room); f(x); use(room);
-}
-EXPORT void aligned(call_back f, void *x) {
-    char room[256] __attribute__((aligned(64))); use(room); f(x); use(room);
-}
-EXPORT void aligned_dynamic(call_back f, void *x) {
-    char room[256] __attribute__((aligned(128)));
-    char *more = alloca(((uintptr_t)x >> 4) % 100 + 1);
-    use(room); use(more); f(x); use(room); use(more);
-}
-#ifdef __x86_64__
-__attribute__((force_align_arg_pointer))
-#endif
-EXPORT void realigned(call_back f, void *x) { f(x); use(x); }
-/* All registers that a call preserves, and something on the stack. */
-EXPORT long busy(call_back f, void *x, long a, long b, long c, long d) {
-    long e = a * b, g = c * d, h = a ^ d, i = b - c;
-    f(x);
-    use(x);
-    return a + b + c + d + e * g + h * i;
-}
-"#;
+const C: &str = include_str!("hostile/calls.c");
 
 /// The names of the functions.
 fn in_c() -> impl Iterator<Item = &'static str> {
@@ -452,20 +404,21 @@ impl Compiled {
     }
 
     fn file(name: &str, options: &[&str]) -> PathBuf {
-        let folder = std::env::temp_dir();
+        const SOURCE: &str = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/src/check/tests/hostile/calls.c"
+        );
         let name = format!("plimsoll-unwinder-{}-{name}", std::process::id());
-        let (source, library) = (folder.join(format!("{name}.c")), folder.join(name));
-        std::fs::write(&source, C).unwrap();
+        let library = std::env::temp_dir().join(name);
         let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
         let output = Command::new(compiler)
             .args(["-shared", "-fPIC", "-g0", "-o"])
-            .args([&library, &source])
+            .args([&library, Path::new(SOURCE)])
             .args(options)
             .output()
             .expect("a C compiler");
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{said}");
-        std::fs::remove_file(source).unwrap();
         library
     }
 
