@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
-use plimsoll_core::report::{Report, json::to_string};
+use plimsoll_core::report::Report;
+use plimsoll_core::report::json::{parse, to_string};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -79,10 +80,22 @@ fn the_schema_is_strict_and_described() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
+    /// What is written is valid, and is read as it was. Whatever is damaged is refused, or is
+    /// another report, and never panics.
     #[test]
-    fn every_report_is_valid(report in any_report()) {
+    fn reading_gives_what_was_written(
+        report in any_report(),
+        at in any::<prop::sample::Index>(),
+        with in any::<u8>(),
+    ) {
         static SCHEMA_2: LazyLock<Schema> = LazyLock::new(|| Schema::of(&SCHEMA));
         prop_assert_eq!(validate(&SCHEMA_2, &value(&report)), Ok(()));
+        let mut bytes = to_string(&report).into_bytes();
+        prop_assert_eq!(parse(&bytes), Ok(report));
+        let at = at.index(bytes.len());
+        bytes[at] = with;
+        let _ = parse(&bytes);
+        let _ = parse(&bytes[..at]);
     }
 
     /// What reads a report knows the keys that the schema has, and no others.
