@@ -281,23 +281,34 @@ fn more_growth_never_improves_a_verdict() {
     }
 }
 
-/// A leak of an object of 64 bytes that is sampled in one of 500 iterations.
-#[test]
-fn a_sampled_allowance_holds_for_an_estimate_beside_it() {
-    let iterations: Vec<u64> = (0..70).map(rung).collect();
-    let interval = SampleInterval::new(4_096).unwrap();
-    let counted = iterations.iter().map(|n| n / 500);
+/// What so many rungs show of one stack, at a sample interval: its objects of a size that are
+/// sampled.
+fn sampled(
+    stack: &str,
+    rungs: usize,
+    (interval, size): (u64, u64),
+    level: impl Fn(u64) -> u64,
+) -> Observed {
+    let interval = SampleInterval::new(interval).unwrap();
+    let iterations: Vec<u64> = (0..rungs).map(rung).collect();
+    let counted = iterations.iter().map(|n| level(*n));
     let counted = counted.map(|objects| Tally {
         objects,
-        bytes: objects * 64,
+        bytes: objects * size,
     });
     let series = Series::sampled(interval, &counted.collect::<Vec<_>>());
-    let observed = Observed {
-        stacks: BTreeMap::from([(folded("main;a;b;leak"), series)]),
+    Observed {
+        stacks: BTreeMap::from([(folded(stack), series)]),
         iterations,
         interval,
         ..Observed::default()
-    };
+    }
+}
+
+/// A leak of an object of 64 bytes that is sampled in one of 500 iterations.
+#[test]
+fn a_sampled_allowance_holds_for_an_estimate_beside_it() {
+    let observed = sampled("main;a;b;leak", 70, (4_096, 64), |n| n / 500);
     let found = judge(&observed, &Baseline::default(), &TOP);
     assert_eq!(found.verdict, Verdict::Regressed);
     let Rate { objects, bytes } = found.findings[0].rate;
@@ -325,25 +336,12 @@ fn a_sampled_allowance_holds_for_an_estimate_beside_it() {
 /// What 25 dumps of a server at 512 KiB show, at rungs that end after 1,024 seconds, of objects of
 /// 4 KiB. The limit is what would have been seen.
 fn of_process(level: impl Fn(u64) -> u64, allowances: &str, policy: Policy) -> String {
-    let interval = SampleInterval::new(512 << 10).unwrap();
-    let iterations: Vec<u64> = (0..25).map(rung).collect();
-    let counted: Vec<Tally> = iterations
-        .iter()
-        .map(|seconds| level(*seconds))
-        .map(|objects| Tally {
-            objects,
-            bytes: 4_096 * objects,
-        })
-        .collect();
-    let one = 1.0 / interval.probability(4_096.0);
-    let series = Series::sampled(interval, &counted).of_process([one, 4_096.0 * one]);
-    let observed = Observed {
-        stacks: BTreeMap::from([(folded("main;serve"), series)]),
-        iterations,
-        interval,
-        of_process: true,
-        ..Observed::default()
-    };
+    let mut observed = sampled("main;serve", 25, (512 << 10, 4_096), level);
+    observed.of_process = true;
+    let one = 1.0 / observed.interval.probability(4_096.0);
+    for series in observed.stacks.values_mut() {
+        *series = std::mem::take(series).of_process([one, 4_096.0 * one]);
+    }
     let baseline = Baseline::parse(format!("format = 1\n{allowances}").as_bytes()).unwrap();
     let assessment = judge(&observed, &baseline, &policy);
     let seen = assessment.visible.map(|seen| {

@@ -374,7 +374,6 @@ plimsoll::main!(
     Scenario::new("maps_file", || maps::maps_file),
     Scenario::new("glibc_leak", || maps::glibc_leak),
     Scenario::new("grows_reserved", maps::grows_reserved),
-    Scenario::new("keeps_instances", || maps::keeps_instances),
 );
 
 /// Runs the leak test: of the scenarios above, of workloads that keep nothing, of those whose objects

@@ -6,8 +6,7 @@ use plimsoll_core::Resource::Mappings;
 
 use super::*;
 
-/// Pages that are mapped, alone and in one reservation; glibc's own allocator; and instances of
-/// 64 KiB as a runtime of WebAssembly has them.
+/// Pages that are mapped, alone and in one reservation; and glibc's own allocator.
 pub(super) fn memory_outside_the_allocator_is_found_by_its_rate() {
     let project = Project::new("outside");
     let page = 4_090.0..=4_102.0;
@@ -16,7 +15,6 @@ pub(super) fn memory_outside_the_allocator_is_found_by_its_rate() {
         ("maps_pages", many, "+4 KiB", &page),
         ("maps_pages", "MAX_ITERATIONS=400", "+4 KiB", &page),
         ("grows_reserved", "", "+4 KiB", &page),
-        ("keeps_instances", "", "+64 KiB", &(65_500.0..=65_600.0)),
         // 112 bytes with what glibc needs for each.
         ("glibc_leak", many, "+11", &(106.0..=118.0)),
     ] {

@@ -117,10 +117,3 @@ pub(super) fn grows_reserved() -> impl FnMut(u64) {
         memory.grow_to(pages * PAGE);
     }
 }
-
-/// An instance with reserved memory stays in every iteration.
-pub(super) fn keeps_instances(_: u64) {
-    let memory = Map::new(8 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
-    memory.grow_to(16 * PAGE);
-    std::mem::forget(memory);
-}
