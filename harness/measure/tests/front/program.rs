@@ -36,14 +36,6 @@ fn slow_leak(i: u64) {
     }
 }
 
-/// No object is ever added: one block doubles.
-fn pushed() -> Scenario {
-    Scenario::new("pushed", || {
-        let mut all: Vec<u64> = Vec::new();
-        move |i: u64| all.push(i)
-    })
-}
-
 /// Keeps something every ten milliseconds, whatever the iterations. It is made in each of them, or
 /// only where it is kept.
 fn by_the_clock<T: 'static>(name: &'static str, each_makes: bool, make: fn() -> T) -> Scenario {
@@ -340,7 +332,6 @@ plimsoll::main!(
     Scenario::new("leak", || leak),
     bounded(),
     Scenario::new("slow_leak", || slow_leak),
-    pushed(),
     Scenario::new("c_leak", || c_leak),
     Scenario::new("thread_leak", || thread_leak),
     Scenario::new("descriptor_leak", || descriptor_leak),
@@ -371,7 +362,6 @@ plimsoll::main!(
     no_descriptor_left(),
     Scenario::new("maps_pages", || maps::maps_pages),
     Scenario::new("maps_memfd", || maps::maps_memfd),
-    Scenario::new("maps_file", || maps::maps_file),
     Scenario::new("glibc_leak", || maps::glibc_leak),
     Scenario::new("grows_reserved", maps::grows_reserved),
 );

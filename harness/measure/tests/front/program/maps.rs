@@ -102,13 +102,6 @@ pub(super) fn maps_memfd(_: u64) {
     std::mem::forget(Map::file(&file));
 }
 
-/// A file stays mapped after it was closed.
-pub(super) fn maps_file(_: u64) -> std::io::Result<()> {
-    let program = File::open("/proc/self/exe")?;
-    std::mem::forget(Map::file(&program));
-    Ok(())
-}
-
 /// A memory as a runtime of WebAssembly has it: much is reserved, and made accessible as it grows.
 pub(super) fn grows_reserved() -> impl FnMut(u64) {
     let memory = Map::new(4 << 30, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
