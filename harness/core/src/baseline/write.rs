@@ -40,8 +40,8 @@ fn new_file(per: &Per) -> String {
 /// # Errors
 ///
 /// If `existing` cannot be read (a file of a newer format is not overwritten), if its rates are
-/// per something else, or if the result could not be read: a rate that is no number, a frame that a file cannot name, more
-/// than the limits allow.
+/// per something else, or if the result could not be read: a rate that is no number, a frame that
+/// a file cannot name, more than the limits allow.
 pub fn update(existing: Option<&str>, accepted: &Acceptance) -> Result<String, BaselineError> {
     let measured = accepted.measured.as_ref();
     let per = measured.map_or(&Per::Iteration, |measured| &measured.per);
@@ -110,11 +110,8 @@ pub fn update(existing: Option<&str>, accepted: &Acceptance) -> Result<String, B
         keep_words(&mut draft, &mut sections.allowances, index, first);
         draft.remove(&sections.allowances[index]);
     }
-    for index in removed
-        .iter()
-        .filter_map(|subject| at.get(subject))
-        .flatten()
-    {
+    let removed = removed.iter().filter_map(|subject| at.get(subject));
+    for index in removed.flatten() {
         draft.remove(&sections.allowances[*index]);
     }
 
