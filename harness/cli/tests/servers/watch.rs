@@ -65,13 +65,6 @@ fn a_server_that_is_busy_and_started_again() {
     told.has(1, &expected);
 }
 
-#[test]
-fn what_is_wrong_at_first_is_not_waited_for() {
-    let server = Fake::with("403 Forbidden", "", "heap profiling not activated");
-    let command = ["watch", "--from", "materialize", &server.address];
-    says(&mut plimsoll(&command), 5, &["action=activate"]);
-}
-
 /// Keeps 64 bytes of each request. There are more requests at each look at its metrics.
 #[test]
 fn growth_by_a_counter() {
