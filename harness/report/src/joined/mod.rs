@@ -265,7 +265,7 @@ mod tests {
     fn part(run: &str, platform: Option<&str>, scenarios: &[&str]) -> Joined {
         let scenario = |name: &&str| Scenario {
             platform: platform.map(str::to_owned),
-            ..Scenario::without_result("demo", "leaks", name, "it left no report in this run")
+            ..fixtures::lost(name)
         };
         Joined::of_run(run, scenarios.iter().map(scenario))
     }

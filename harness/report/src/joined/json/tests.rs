@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::joined::NoResult;
-use crate::render::fixtures::{self, finding};
+use crate::render::fixtures::{self, finding, lost};
 use schema::Schema;
 
 /// With each schema where it stands in the sources: one refers to the others.
@@ -51,25 +51,13 @@ fn growth(names: usize, bytes: u64) -> StackGrowth {
     growth
 }
 
-fn without(name: &str) -> Scenario {
-    let why = "it left no report in this run";
-    Scenario::without_result("demo", "leaks", name, why)
-}
-
-fn joined(scenarios: Vec<Scenario>) -> Joined {
-    Joined::of_run("r1", scenarios)
-}
-
 /// One of everything.
 fn full() -> Joined {
     let mut regressed = report("lru \u{202e}\"churn\"\n", Verdict::Regressed);
     regressed.findings.push(finding("main fill", 96.0));
     regressed.growth.push(growth(2, 100));
-    let mut full = joined(vec![
-        Scenario::from(regressed),
-        Scenario::from(report("http::echo", Verdict::Within)),
-        without("late"),
-    ]);
+    let echo = report("http::echo", Verdict::Within);
+    let mut full = Joined::of_run("r1", [regressed.into(), echo.into(), lost("late")]);
     full.source = Some(fixtures::source());
     full
 }
@@ -111,7 +99,7 @@ fn what_is_written_can_be_read() {
     assert_eq!(parse(text.as_bytes()).unwrap(), full);
     assert_eq!(to_string(&parse(text.as_bytes()).unwrap()), text);
     assert!(text.ends_with("}\n"), "{text}");
-    let none = joined(Vec::new());
+    let none = Joined::of_run("r1", []);
     assert_eq!(parse(to_string(&none).as_bytes()).unwrap(), none);
     for written in [full, none] {
         assert_eq!(SCHEMA.errors(&json_of(&written)), [""; 0]);
@@ -257,7 +245,7 @@ fn one_byte_past_the_longest_string() {
 
 /// Written to a file of at most so many bytes, and read again.
 fn through(scenarios: Vec<Scenario>, most: usize) -> Joined {
-    let text = to_string_within(&joined(scenarios), most);
+    let text = to_string_within(&Joined::of_run("r1", scenarios), most);
     assert!(text.len() <= most, "{} bytes", text.len());
     let read = parse(text.as_bytes()).unwrap_or_else(|err| panic!("{err}"));
     let again = to_string_within(&read, most);
@@ -272,7 +260,7 @@ fn long_strings_are_cut() {
     let mut report = report(&"ä".repeat(600), Verdict::Regressed);
     report.run.package = "p".repeat(600);
     report.findings = vec![finding(&"f".repeat(9_000), f64::INFINITY)];
-    let long = vec![Scenario::from(report), without(&"n".repeat(600))];
+    let long = vec![Scenario::from(report), lost(&"n".repeat(600))];
     let read = through(long, MAX_BYTES);
     assert_eq!(read.scenarios[0].name, "ä".repeat(256));
     assert_eq!(read.scenarios[0].package, "p".repeat(512));
@@ -340,7 +328,7 @@ fn too_many_scenarios_are_not_green() {
     let green = |number: usize| Scenario::from(report(&format!("s{number}"), Verdict::Within));
     let mut many: Vec<Scenario> = (0..1_010).map(green).collect();
     many[1_005] = Scenario::from(report("bad", Verdict::Regressed));
-    many[1_007] = without("lost");
+    many[1_007] = lost("lost");
     let read = through(many, MAX_BYTES);
     assert_eq!(read.scenarios.len(), 1_000);
     assert_eq!(read.verdict(), Some(Verdict::Regressed));

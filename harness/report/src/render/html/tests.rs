@@ -3,18 +3,10 @@ use plimsoll_core::report::{Memory, Survivors, text};
 
 use super::*;
 use crate::joined::{Scenario, Source};
-use crate::render::fixtures;
+use crate::render::fixtures::{self, lost};
 
 fn html_of(joined: &Joined) -> String {
     render(joined, &Context::default())
-}
-
-fn none(name: &str) -> Scenario {
-    Scenario::without_result("demo", "leaks", name, "it left no report in this run")
-}
-
-fn joined(scenarios: Vec<Scenario>) -> Joined {
-    Joined::of_run("r1", scenarios)
 }
 
 /// A report with next to nothing in it: a test fills in what it needs.
@@ -33,7 +25,7 @@ fn between<'a>(page: &'a str, start: &str, end: &str) -> Vec<&'a str> {
 
 #[test]
 fn each_missing_result_has_its_own_reason() {
-    let mut all = joined(["a", "b", "c"].map(none).into());
+    let mut all = Joined::of_run("r1", ["a", "b", "c"].map(lost));
     all.scenarios[1].outcome = Outcome::NoResult("it is damaged".to_owned());
     let page = html_of(&all);
     let title = between(&page, "<title>", "</title>");
@@ -102,14 +94,15 @@ fn who_stayed_stands_with_each_finding() {
 
 #[test]
 fn a_run_without_scenarios_is_not_green() {
-    let page = html_of(&joined(Vec::new()));
+    let page = html_of(&Joined::of_run("r1", []));
     assert!(page.contains("No result, no scenario was measured"));
     assert!(page.contains("<h1 class=\"v-none\">"));
 }
 
 #[test]
 fn every_scenario_has_its_own_address() {
-    let page = html_of(&joined(["a b", "a-b", "a<b", "~~"].map(none).into()));
+    let names = ["a b", "a-b", "a<b", "~~"];
+    let page = html_of(&Joined::of_run("r1", names.map(lost)));
     let ids = between(&page, "class=\"scenario v-none\" id=\"", "\"");
     assert_eq!(ids, ["a-b", "a-b-2", "a-b-3", "scenario"]);
 }
@@ -125,7 +118,7 @@ fn nothing_but_our_style_and_script_can_do_anything() {
         growth.rate.bytes = f64::INFINITY;
         report.growth.push(growth);
     }
-    let page = html_of(&joined(vec![scenario, none(evil)]));
+    let page = html_of(&Joined::of_run("r1", [scenario, lost(evil)]));
     let scripts = between(&page, "<script", ">");
     assert_eq!(scripts, ["", " type=\"application/json\""]);
     for (tag, times) in [("</script", 2), ("<style", 1), ("</style", 1)] {
@@ -148,7 +141,7 @@ fn nothing_but_our_style_and_script_can_do_anything() {
 
 #[test]
 fn the_source_is_text_and_no_link() {
-    let mut joined = joined(vec![measured("a", Verdict::Within)]);
+    let mut joined = Joined::of_run("r1", [measured("a", Verdict::Within)]);
     joined.source = Some(Source {
         repository: "o/<r>".to_owned(),
         prefix: "crates\u{202e}".to_owned(),

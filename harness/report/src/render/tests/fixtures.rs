@@ -14,6 +14,11 @@ pub(super) fn joined(reports: Vec<Report>) -> Joined {
     Joined::of_run("r1", reports.into_iter().map(Scenario::from))
 }
 
+/// A scenario without a result.
+pub fn lost(name: &str) -> Scenario {
+    Scenario::without_result("demo", "leaks", name, "it left no report in this run")
+}
+
 /// The change that CI measured.
 pub fn source() -> Source {
     Source {
