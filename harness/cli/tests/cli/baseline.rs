@@ -7,8 +7,7 @@ use plimsoll_core::report::{Finding, Report, Standing, Subject};
 use serde_json::Value;
 
 use crate::project::{
-    self, BASELINE, Project, RATE, finding, growth, of_test, rate, report, site, stack, unused,
-    within,
+    self, BASELINE, Project, RATE, finding, of_test, rate, report, stack, unused, within,
 };
 use crate::schema::Schema;
 
@@ -353,19 +352,6 @@ fn what_is_not_needed() {
     let again = project.typed("accept --lower lru_churn");
     again.has(0, &["nothing to accept"]);
     assert_eq!(project.read(BASELINE), written);
-}
-
-#[test]
-fn several_stacks_of_one_allowance() {
-    let project = agreed();
-    let mut report = used(rate(0.9, 90.0));
-    report.findings[0].subject = site("lru::put", 2);
-    report.growth = ["one lru::fill lru::put", "two lru::fill lru::put"]
-        .map(|names| growth(names, RATE))
-        .to_vec();
-    project.leave(&report, 0);
-    let needs = ["needs 90 B, 0.90 objects\n"];
-    project.says("baseline show lru_churn", 0, &needs);
 }
 
 #[test]

@@ -183,23 +183,18 @@ fn what_a_filter_left_out_is_shown_of_an_older_run() {
     project.says("report", 0, &[says, "1 of older runs"]);
 }
 
-/// What the scenarios of a joined report have for these keys, a line each.
-#[track_caller]
-fn listed(ran: &Ran, keys: &[&str]) -> String {
-    let joined = ran.json();
-    let scenarios = joined["scenarios"].as_array().unwrap().iter();
-    let words = scenarios.map(|one| keys.iter().map(|key| one[*key].as_str().unwrap()));
-    let lines = words.map(|words| words.collect::<Vec<_>>().join(" ") + "\n");
-    lines.collect()
-}
-
 #[test]
 fn several_targets_in_a_stable_order() {
     let tests = [("other", "leaks"), ("demo", "slow"), ("demo", "leaks")];
     let reports =
         tests.map(|(package, target)| of_test(package, target, within("r1", "http::echo")));
-    let ran = Project::with(&reports).typed("report --format json");
-    assert_snapshot!(listed(&ran, &["package", "target", "scenario", "verdict"]), @"
+    let joined = Project::with(&reports).ok("report --format json").json();
+    let scenarios = joined["scenarios"].as_array().unwrap().iter();
+    let said = scenarios.map(|one| {
+        let keys = ["package", "target", "scenario", "verdict"];
+        keys.map(|key| one[key].as_str().unwrap()).join(" ")
+    });
+    assert_snapshot!(said.collect::<Vec<_>>().join("\n"), @"
     demo leaks lru_churn no result
     demo leaks http::echo within
     demo slow lru_churn no result
@@ -272,17 +267,9 @@ fn a_folder_and_a_file_stand_beside_each_other() {
     let project = on("p1", "x86_64");
     let other = on("p2", "aarch64").ok("report --format json").stdout;
     project.write("other.json", &other);
-    let ran = project.typed("report target/plimsoll other.json --format json");
     // What the one has measured is no result of the other.
-    assert_snapshot!(listed(&ran, &["scenario", "platform", "verdict"]), @"
-    lru_churn x86_64 within
-    http::echo x86_64 no result
-    lru_churn aarch64 within
-    http::echo aarch64 no result
-    ");
-    let joined = ran.json();
-    assert_eq!(joined["verdict"], "no result");
-    assert_eq!(joined["runs"], serde_json::json!(["p1", "p2"]));
+    let both = ["4 scenarios: 2 within, 2 no result (runs p1, p2)"];
+    project.says("report target/plimsoll other.json", 0, &both);
 }
 
 #[test]
