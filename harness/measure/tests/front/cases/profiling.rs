@@ -43,18 +43,18 @@ pub(super) fn what_is_sampled_and_does_not_grow_is_within() {
 
 pub(super) fn what_is_too_much_for_memory_is_sampled() {
     let project = Project::new("sampled_for_memory");
-    let set = "MEMORY_LIMIT=128MiB BUDGET=3s";
-    let said = "leaks_beside_much\nmore than the 128 MiB of memory";
-    let report = project.fails("leaks_beside_much", set, said);
+    let fails = |set: &str, said: &str| {
+        let set = format!("MEMORY_LIMIT=128MiB {set}");
+        project.fails("leaks_beside_much", &set, said)
+    };
+    let report = fails(
+        "BUDGET=3s",
+        "leaks_beside_much\nmore than the 128 MiB of memory",
+    );
     assert_eq!(report.verdict, Regressed);
     assert!(interval(&report) >= 512, "{:?}", report.measured);
-}
-
-pub(super) fn an_interval_that_was_asked_for_stays() {
-    let project = Project::new("fixed_interval");
-    let set = "MEMORY_LIMIT=128MiB SAMPLE_INTERVAL=1";
-    let said = "used more than its 128 MiB of memory";
-    let report = project.fails("leaks_beside_much", set, said);
+    // An interval that was asked for stays.
+    let report = fails("SAMPLE_INTERVAL=1", "used more than its 128 MiB of memory");
     assert_eq!(interval(&report), 1);
 }
 
