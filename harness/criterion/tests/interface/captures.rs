@@ -3,62 +3,43 @@
 use crate::front;
 
 mod benches {
-    use std::io::{self, Write};
+    use criterion::{
+        Benchmark, BenchmarkId, Criterion, ParameterizedBenchmark, criterion_group, criterion_main,
+    };
 
-    use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-
-    /// For example a folder, which is to be removed.
-    #[derive(Debug)]
-    struct Loud(&'static str);
-
-    impl Drop for Loud {
-        fn drop(&mut self) {
-            writeln!(io::stdout(), "drop {}", self.0).expect("the front reads");
-        }
-    }
-
-    impl Loud {
-        fn length(&self) -> usize {
-            self.0.len()
-        }
-    }
+    // For example a folder, which is to be removed.
+    use crate::session::Loud;
 
     fn functions(c: &mut Criterion) {
         let kept = Loud("of a function");
-        c.bench_function("function", move |b| b.iter(|| kept.length()));
+        c.bench_function("function", move |b| b.iter(|| size_of_val(&kept)));
         let kept = Loud("of a function with an input");
-        c.bench_with_input(BenchmarkId::new("with_input", 1), &1, move |b, _| {
-            b.iter(|| kept.length())
-        });
+        let id = BenchmarkId::new("with_input", 1);
+        c.bench_with_input(id, &1, move |b, _| b.iter(|| size_of_val(&kept)));
     }
 
     fn groups(c: &mut Criterion) {
         let mut group = c.benchmark_group("group");
         let kept = Loud("of a function");
-        group.bench_function("function", move |b| b.iter(|| kept.length()));
+        group.bench_function("function", move |b| b.iter(|| size_of_val(&kept)));
         let kept = Loud("of a function with an input");
-        group.bench_with_input("with_input", "", move |b, _| b.iter(|| kept.length()));
+        group.bench_with_input("with_input", "", move |b, _| b.iter(|| size_of_val(&kept)));
         group.finish();
     }
 
     fn definitions(c: &mut Criterion) {
-        use criterion::{Benchmark, ParameterizedBenchmark};
         let kept = Loud("of a function");
-        let benchmark = Benchmark::new("function", move |b| b.iter(|| kept.length()));
-        c.bench(
-            "definition",
-            benchmark.with_function("second", |b| b.iter(|| 1)),
-        );
+        let benchmark = Benchmark::new("function", move |b| b.iter(|| size_of_val(&kept)));
+        let benchmark = benchmark.with_function("second", |b| b.iter(|| 1));
+        c.bench("definition", benchmark);
         let kept = Loud("of a function with a parameter");
         let benchmark = ParameterizedBenchmark::new(
             "parameterized",
-            move |b, _| b.iter(|| kept.length()),
+            move |b, _| b.iter(|| size_of_val(&kept)),
             vec![Loud("a parameter")],
         );
-        c.bench(
-            "definition",
-            benchmark.with_function("second", |b, _| b.iter(|| 1)),
-        );
+        let benchmark = benchmark.with_function("second", |b, _| b.iter(|| 1));
+        c.bench("definition", benchmark);
     }
 
     criterion_group!(benches, functions, groups, definitions);

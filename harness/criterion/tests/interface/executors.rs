@@ -4,7 +4,6 @@ use crate::front;
 
 mod benches {
     use std::future::Future;
-    use std::io::{self, Write};
     use std::pin::Pin;
     use std::sync::atomic::{AtomicU32, Ordering};
     use std::task::{Context, Poll};
@@ -32,40 +31,21 @@ mod benches {
 
     fn methods(c: &mut Criterion) {
         let mut group = c.benchmark_group("methods");
-        group.bench_function("iter", |b| b.to_async(FuturesExecutor).iter(Woken::default));
-        group.bench_function("iter_custom", |b| {
-            b.to_async(FuturesExecutor)
-                .iter_custom(|iterations| async move { Duration::from_nanos(iterations) })
-        });
-        group.bench_function("iter_with_setup", |b| {
-            b.to_async(FuturesExecutor)
-                .iter_with_setup(|| 1, |i| async move { i })
-        });
-        group.bench_function("iter_with_large_setup", |b| {
-            b.to_async(FuturesExecutor)
-                .iter_with_large_setup(|| 1, |i| async move { i })
-        });
-        group.bench_function("iter_with_large_drop", |b| {
-            b.to_async(FuturesExecutor)
-                .iter_with_large_drop(|| async { 1 })
-        });
-        group.bench_function("iter_batched", |b| {
-            b.to_async(FuturesExecutor).iter_batched(
-                Woken::default,
-                |woken| woken,
-                BatchSize::LargeInput,
-            )
-        });
-        group.bench_function("iter_batched_ref", |b| {
-            b.to_async(FuturesExecutor).iter_batched_ref(
-                || 1,
-                |i| {
-                    *i += 1;
-                    async { 1 }
-                },
-                BatchSize::SmallInput,
-            )
-        });
+        macro_rules! add {
+            ($method:ident($($argument:expr),+)) => {
+                group.bench_function(stringify!($method), |b| {
+                    b.to_async(FuturesExecutor).$method($($argument),+)
+                })
+            };
+        }
+        add!(iter(Woken::default));
+        add!(iter_custom(|n| async move { Duration::from_nanos(n) }));
+        add!(iter_with_setup(|| 1, |i| async move { i }));
+        add!(iter_with_large_setup(|| 1, |i| async move { i }));
+        add!(iter_with_large_drop(|| async { 1 }));
+        add!(iter_batched(Woken::default, |i| i, BatchSize::LargeInput));
+        let routine = |i: &mut i32| std::future::ready(*i);
+        add!(iter_batched_ref(|| 1, routine, BatchSize::SmallInput));
         group.finish();
     }
 
@@ -74,7 +54,7 @@ mod benches {
     impl AsyncExecutor for &Own {
         fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
             let blocked = self.0.fetch_add(1, Ordering::Relaxed);
-            writeln!(io::stdout(), "block {blocked}").expect("the front reads");
+            crate::session::say(&format!("block {blocked}"));
             FuturesExecutor.block_on(future)
         }
     }
@@ -107,16 +87,13 @@ mod benches {
             let runtime = builder().build().unwrap();
             // `spawn` panics outside of a runtime.
             let spawn = || async { tokio::spawn(Woken::default()).await.unwrap() };
-            c.bench_function("tokio::runtime", |b| {
-                b.to_async(builder().build().unwrap()).iter(spawn)
-            });
+            let own = || builder().build().unwrap();
+            c.bench_function("tokio::runtime", |b| b.to_async(own()).iter(spawn));
             c.bench_function("tokio::ref_runtime", |b| b.to_async(&runtime).iter(spawn));
-            c.bench_function("tokio::handle", |b| {
-                b.to_async(runtime.handle().clone()).iter(|| async {})
-            });
-            c.bench_function("tokio::ref_handle", |b| {
-                b.to_async(runtime.handle()).iter(|| async {})
-            });
+            let handle = runtime.handle();
+            let ready = || async {};
+            c.bench_function("tokio::handle", |b| b.to_async(handle.clone()).iter(ready));
+            c.bench_function("tokio::ref_handle", |b| b.to_async(handle).iter(ready));
         }
     }
 

@@ -6,7 +6,6 @@ mod benches {
     #![allow(deprecated, reason = "as benchmarks of that time are written")]
 
     use std::path::Path;
-    use std::time::Duration;
 
     use criterion::profiler::Profiler;
     use criterion::*;
@@ -19,16 +18,10 @@ mod benches {
         let one = Fun::new("one", |b, i| b.iter(|| add(*i, 1)));
         let two = Fun::new("two", |b: &mut Bencher, i: &u64| b.iter(|| add(*i, 2)));
         c.bench_functions("functions", vec![one, two], 20);
-        c.bench_functions(
-            "alone",
-            vec![Fun::new("alone", |b, _: &()| b.iter(|| 1))],
-            (),
-        );
-        c.bench_function_over_inputs(
-            "over_inputs",
-            |b, &&size| b.iter(|| vec![0_u8; size]),
-            &[1_usize, 1024],
-        );
+        let alone = Fun::new("alone", |b, _: &()| b.iter(|| 1));
+        c.bench_functions("alone", vec![alone], ());
+        let zeros = |b: &mut Bencher, size: &&usize| b.iter(|| vec![0_u8; **size]);
+        c.bench_function_over_inputs("over_inputs", zeros, &[1_usize, 1024]);
         let name = String::from("a String");
         c.bench_function(&name, |b| b.iter(|| black_box(1)));
     }
@@ -36,15 +29,8 @@ mod benches {
     fn definitions(c: &mut Criterion) {
         c.bench(
             "definition",
-            Benchmark::new("first", |b| b.iter(|| 1))
+            with_statistics!(Benchmark::new("first", |b| b.iter(|| 1)))
                 .with_function(String::from("second"), |b| b.iter_with_setup(|| 1, |i| i))
-                .sample_size(2)
-                .warm_up_time(Duration::from_millis(0))
-                .measurement_time(Duration::from_millis(0))
-                .nresamples(1)
-                .noise_threshold(-1.0)
-                .confidence_level(1.0)
-                .significance_level(0.0)
                 .sampling_mode(SamplingMode::Flat)
                 .plot_config(PlotConfiguration::default().summary_scale(AxisScale::Logarithmic))
                 .throughput(Throughput::Bytes(1)),
@@ -76,15 +62,7 @@ mod benches {
     }
 
     fn settings() -> Criterion {
-        Criterion::default()
-            .with_profiler(Sampler)
-            .sample_size(1)
-            .warm_up_time(Duration::new(0, 0))
-            .measurement_time(Duration::new(0, 0))
-            .nresamples(0)
-            .noise_threshold(-1.0)
-            .confidence_level(2.0)
-            .significance_level(2.0)
+        with_statistics!(Criterion::default().with_profiler(Sampler))
             .with_plots()
             .without_plots()
             .save_baseline("before".to_owned())

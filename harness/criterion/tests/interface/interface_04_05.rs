@@ -23,15 +23,8 @@ mod benches {
         fn scale_values(&self, ns: f64, values: &mut [f64]) -> &'static str {
             WallTime.formatter().scale_values(ns, values)
         }
-        fn scale_throughputs(
-            &self,
-            ns: f64,
-            throughput: &Throughput,
-            values: &mut [f64],
-        ) -> &'static str {
-            WallTime
-                .formatter()
-                .scale_throughputs(ns, throughput, values)
+        fn scale_throughputs(&self, ns: f64, of: &Throughput, all: &mut [f64]) -> &'static str {
+            WallTime.formatter().scale_throughputs(ns, of, all)
         }
         fn scale_for_machines(&self, values: &mut [f64]) -> &'static str {
             WallTime.formatter().scale_for_machines(values)
@@ -69,9 +62,7 @@ mod benches {
     }
 
     fn measured(c: &mut Criterion<HalfSeconds>) {
-        c.bench_function("custom", |b| {
-            b.iter_custom(|iterations| 2 * u128::from(iterations))
-        });
+        c.bench_function("custom", |b| b.iter_custom(|n| 2 * u128::from(n)));
     }
 
     fn any_measurement<M: Measurement + 'static>(c: &mut Criterion<M>) {
@@ -79,14 +70,7 @@ mod benches {
     }
 
     fn setters<M: Measurement>(group: &mut BenchmarkGroup<'_, M>) {
-        group
-            .sample_size(1)
-            .warm_up_time(Duration::ZERO)
-            .measurement_time(Duration::ZERO)
-            .nresamples(0)
-            .noise_threshold(-1.0)
-            .confidence_level(2.0)
-            .significance_level(2.0)
+        with_statistics!(group)
             .plot_config(PlotConfiguration::default().summary_scale(AxisScale::Linear))
             .throughput(Throughput::BytesDecimal(1))
             .sampling_mode(SamplingMode::Linear);
@@ -109,9 +93,8 @@ mod benches {
             BatchSize::NumIterations(2),
             BatchSize::SmallInput,
         ] {
-            group.bench_function(BenchmarkId::from_parameter(format!("{size:?}")), |b| {
-                b.iter_batched(|| (), |()| (), size)
-            });
+            let id = BenchmarkId::from_parameter(format!("{size:?}"));
+            group.bench_function(id, |b| b.iter_batched(|| (), |()| (), size));
         }
         group.finish();
     }

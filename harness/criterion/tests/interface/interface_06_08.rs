@@ -14,25 +14,20 @@ mod benches {
         let mut group = c.benchmark_group("throughput");
         group.plot_config(PlotConfiguration::default().summary_scale(AxisScale::default()));
         group.sampling_mode(SamplingMode::default());
+        let (elements, bytes) = (1, 1);
         for throughput in [
             Throughput::Bits(1),
-            Throughput::Bytes(1),
-            Throughput::BytesDecimal(1),
-            Throughput::Elements(1),
-            Throughput::ElementsAndBytes {
-                elements: 1,
-                bytes: 1,
-            },
+            Throughput::Bytes(bytes),
+            Throughput::BytesDecimal(bytes),
+            Throughput::Elements(elements),
+            Throughput::ElementsAndBytes { elements, bytes },
         ] {
             // Since 0.8 a match that names all variants needs no wildcard.
             let unit = match throughput {
                 Throughput::Bits(_) => "bits",
                 Throughput::Bytes(_) | Throughput::BytesDecimal(_) => "bytes",
                 Throughput::Elements(_) => "elements",
-                Throughput::ElementsAndBytes {
-                    elements: _,
-                    bytes: _,
-                } => "both",
+                Throughput::ElementsAndBytes { .. } => "both",
             };
             group.throughput(throughput.clone());
             group.bench_with_input(BenchmarkId::new("unit", unit), &throughput, |b, i| {
@@ -42,13 +37,8 @@ mod benches {
     }
 
     fn baselines(_: &mut Criterion) {
-        let all = [
-            Baseline::CompareLenient,
-            Baseline::CompareStrict,
-            Baseline::Save,
-            Baseline::Discard,
-        ];
-        assert_eq!(all.len(), 4);
+        use Baseline::{CompareLenient, CompareStrict, Discard, Save};
+        assert_eq!([CompareLenient, CompareStrict, Save, Discard].len(), 4);
     }
 
     criterion_group!(benches, throughputs, baselines);

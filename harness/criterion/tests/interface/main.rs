@@ -18,6 +18,20 @@ macro_rules! tests {
     };
 }
 
+/// What every criterion lets a benchmark set, and plimsoll has no use for.
+#[cfg(target_os = "linux")]
+macro_rules! with_statistics {
+    ($of:expr) => {
+        $of.sample_size(1)
+            .warm_up_time(std::time::Duration::ZERO)
+            .measurement_time(std::time::Duration::ZERO)
+            .nresamples(0)
+            .noise_threshold(-1.0)
+            .confidence_level(2.0)
+            .significance_level(2.0)
+    };
+}
+
 #[cfg(target_os = "linux")]
 mod captures;
 #[cfg(target_os = "linux")]

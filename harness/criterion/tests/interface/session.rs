@@ -11,11 +11,12 @@ mod benches {
     use criterion::measurement::WallTime;
     use criterion::{BatchSize, Bencher, BenchmarkGroup, BenchmarkId, Criterion, criterion_group};
 
-    fn say(text: &str) {
+    pub(crate) fn say(text: &str) {
         writeln!(io::stdout(), "{text}").expect("the front reads");
     }
 
-    struct Loud(&'static str);
+    #[derive(Debug)]
+    pub(crate) struct Loud(pub(crate) &'static str);
 
     impl Drop for Loud {
         fn drop(&mut self) {
@@ -111,7 +112,7 @@ mod benches {
     }
 }
 
-pub(crate) use benches::main as program;
+pub(crate) use benches::{Loud, main as program, say};
 
 tests!(
     a_list_calls_no_benchmark,
