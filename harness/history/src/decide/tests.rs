@@ -36,31 +36,25 @@ fn ends(good: &str, bad: &str) -> Result<Question, NoQuestion> {
     Question::between(&climb(16_384, good), &climb(100_000, bad), None)
 }
 
-fn answer(question: &Question, text: &str) -> &'static str {
-    match question.answer(&climb(1_024, text)) {
-        Some(answer) if answer.moved.is_some() => "moved",
-        Some(answer) if answer.is_bad => "bad",
-        Some(_) => "good",
-        None => "unclear",
-    }
-}
-
 /// What revisions answer to the question between two ends, a row each.
 #[track_caller]
 fn check(good: &str, bad: &str, revisions: &[(&str, &str)]) {
     let question = ends(good, bad).unwrap();
     for (text, expected) in revisions {
-        assert_eq!(answer(&question, text), *expected, "{text}");
+        let answer = match question.answer(&climb(1_024, text)) {
+            Some(answer) if answer.moved.is_some() => "moved",
+            Some(answer) if answer.is_bad => "bad",
+            Some(_) => "good",
+            None => "unclear",
+        };
+        assert_eq!(answer, *expected, "{text}");
     }
 }
 
 #[test]
 fn the_stack_that_gained_most_is_asked_about() {
-    let question = ends(
-        "40 1 main;known",
-        "41 1 main;known\n24 1 main;small\n32 1 main;cache;insert",
-    )
-    .unwrap();
+    let bad = "41 1 main;known\n24 1 main;small\n32 1 main;cache;insert";
+    let question = ends("40 1 main;known", bad).unwrap();
     assert_eq!(question.stack, folded("main;cache;insert"));
     let others = question.others.iter();
     let others: Vec<String> = others.map(|(stack, _)| stack.to_string()).collect();
@@ -83,8 +77,9 @@ fn climbed(rungs: usize, level: impl Fn(u64) -> (u64, u64)) -> Climb {
     let tally = |(objects, bytes)| Tally { objects, bytes };
     let levels: Vec<Tally> = iterations.iter().map(|n| tally(level(*n))).collect();
     let stack = folded("main;keep");
+    let series = Series::new(levels.clone());
     let observed = Observed {
-        stacks: [(stack.clone(), Series::new(levels.clone()))].into(),
+        stacks: [(stack.clone(), series.clone())].into(),
         iterations: iterations.clone(),
         ..Observed::default()
     };
@@ -92,13 +87,12 @@ fn climbed(rungs: usize, level: impl Fn(u64) -> (u64, u64)) -> Climb {
     let mut report = sample::report("r1", "churn", found.verdict);
     report.rungs = iterations.iter().map(|n| sample::rung(*n)).collect();
     report.findings = found.findings;
-    let [first, last] = [rungs - 13, rungs - 1];
     report.growth = vec![StackGrowth {
         stack,
-        before: levels[first],
-        after: levels[last],
+        before: levels[rungs - 13],
+        after: levels[rungs - 1],
         // As the front writes it.
-        rate: Growth::of(&iterations, &Series::new(levels.clone())).rate(),
+        rate: Growth::of(&iterations, &series).rate(),
         error: None,
     }];
     Climb::of(&report)
@@ -117,15 +111,14 @@ fn the_same_is_no_difference_wherever_ladders_end() {
         let half_more = |n| (3 * shape(n).0 / 2, 3 * shape(n).1 / 2);
         let both = |rungs| (climbed(rungs, shape), climbed(rungs, half_more));
         let climbs: Vec<(Climb, Climb)> = (44..64).map(both).collect();
-        for (one, (other, more)) in climbs
-            .iter()
-            .flat_map(|one| climbs.iter().map(|to| (&one.0, to)))
-        {
-            let ends = (number, one.iterations, other.iterations);
-            let told = Question::between(one, other, None);
-            assert_eq!(told, Err(NoQuestion::NoDifference), "{ends:?}");
-            let told = Question::between(one, more, None);
-            assert!(told.is_ok(), "{ends:?}: {told:?}");
+        for (one, _) in &climbs {
+            for (other, more) in &climbs {
+                let ends = (number, one.iterations, other.iterations);
+                let told = Question::between(one, other, None);
+                assert_eq!(told, Err(NoQuestion::NoDifference), "{ends:?}");
+                let told = Question::between(one, more, None);
+                assert!(told.is_ok(), "{ends:?}: {told:?}");
+            }
         }
     }
 }
@@ -135,11 +128,10 @@ fn what_samples_say_has_its_error() {
     let sampled = |text: &str, error: f64| {
         let mut climb = climb(16_384, text);
         climb.is_sampled = true;
-        for stack in climb.rates.keys().filter(|stack| !is_resource(stack)) {
-            climb
-                .errors
-                .insert(stack.clone(), rate(error, 10.0 * error));
-        }
+        let stacks = climb.rates.keys().filter(|stack| !is_resource(stack));
+        climb.errors = stacks
+            .map(|it| (it.clone(), rate(error, 10.0 * error)))
+            .collect();
         climb
     };
     let two_of_a_group = "400 4 a;x;cache;insert\n400 4 b;x;cache;insert";
@@ -161,6 +153,9 @@ fn what_samples_say_has_its_error() {
         crate::show::rate(bad.rate),
         "+800 B ± 5 B, 8.00 ± 0.50 objects"
     );
+    // An error that reaches across is no answer.
+    let across = sampled("800 8 main;x;cache;insert", 80.0);
+    assert_eq!(question.answer(&across), None);
     // Threads are counted, whatever is sampled.
     let threads = sampled("0 1 [threads]", 0.5);
     assert_eq!(threads.gain(threads.rate_where(|_| true)).error, None);
@@ -220,16 +215,21 @@ fn the_same_growth_under_another_name_has_moved() {
         ("80 1 main;log;push", "good"),
     ];
     check("", "80 1 main;store;put\n24 1 main;log;push", &revisions);
+    // Threads and stacks are not each other under another name.
+    let revisions = [
+        ("24 1 main;put", "good"),
+        ("0 1 [threads]", "bad"),
+        ("0 1 [descriptors]", "good"),
+    ];
+    check("", "0 1 [threads]", &revisions);
 }
 
 #[test]
 fn a_module_that_is_renamed_changes_nothing() {
     let bad = "28 0 run;store::Store::put;store::journal::Log::append\n\
                90 2 run;store::Store::put;store::pages::Cache::put";
-    assert_eq!(
-        ends("", bad).unwrap().stack.frames()[2],
-        "store::pages::Cache::put"
-    );
+    let asked = ends("", bad).unwrap().stack;
+    assert_eq!(asked.frames()[2], "store::pages::Cache::put");
     let revisions = [
         // Whatever its rate is on a short climb.
         (
@@ -274,32 +274,11 @@ fn a_function_that_is_inlined_at_one_end_is_the_same() {
 }
 
 #[test]
-fn threads_and_stacks_are_not_each_other_under_another_name() {
-    let revisions = [
-        ("24 1 main;put", "good"),
-        ("0 1 [threads]", "bad"),
-        ("0 1 [descriptors]", "good"),
-    ];
-    check("", "0 1 [threads]", &revisions);
-}
-
-#[test]
-fn an_error_that_reaches_across_is_no_answer() {
-    let question = ends("", "80 1 main;put").unwrap();
-    let mut noisy = climb(1_024, "40 0.5 main;put");
-    noisy.errors.insert(folded("main;put"), rate(0.5, 40.0));
-    assert_eq!(question.answer(&noisy), None);
-}
-
-#[test]
 fn a_climb_that_is_too_short_for_the_growth_says_nothing() {
     let bad = "0.08 0.01 main;put";
     // A slow revision gets no farther than this within the budget.
-    check(
-        "",
-        bad,
-        &[("", "unclear"), (bad, "unclear"), ("8 1 main;put", "bad")],
-    );
+    let revisions = [("", "unclear"), (bad, "unclear"), ("8 1 main;put", "bad")];
+    check("", bad, &revisions);
     let question = ends("", bad).unwrap();
     assert!(!question.shows_in(&climb(1_024, "")));
     let long = climb(65_536, "");
@@ -309,11 +288,10 @@ fn a_climb_that_is_too_short_for_the_growth_says_nothing() {
 
 #[test]
 fn a_growth_in_bytes_alone() {
-    let question = ends("8 0 main;push", "72 0 main;push").unwrap();
-    let (objects, bytes) = (false, true);
-    assert_eq!(question.quantities, Quantities { objects, bytes });
-    assert_eq!(answer(&question, "8 0 main;push"), "good");
-    assert_eq!(answer(&question, "72 0 main;push"), "bad");
+    let (good, bad) = ("8 0 main;push", "72 0 main;push");
+    check(good, bad, &[(good, "good"), (bad, "bad")]);
+    let quantities = ends(good, bad).unwrap().quantities;
+    assert!(quantities.bytes && !quantities.objects);
 }
 
 #[test]

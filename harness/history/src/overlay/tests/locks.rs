@@ -55,10 +55,8 @@ fn nothing_newer_is_locked() {
     // There are newer ones, by now also of what the code depends on.
     world.add("== crate base 1.5.0");
     let before = world.everything("old");
-    assert_eq!(
-        lay(&world),
-        "base 1.0.0, code 1.0.0, help 1.0.0, probe 1.0.0"
-    );
+    let made = "base 1.0.0, code 1.0.0, help 1.0.0, probe 1.0.0";
+    assert_eq!(lay(&world), made);
     assert_snapshot!(differences(&before, &world.everything("old")), @r#"
     ~ Cargo.lock
         +  "probe",
@@ -109,15 +107,10 @@ fn which_versions_are_taken() {
     let of_its_tests = "== crate probe 1.0.0
         [dependencies]; base = '1'; [dev-dependencies]; base = '1.2'
         == crate base 1.2.0";
-    for (young, dev) in [
-        (either, "probe = '1'\nbase = '>=0.9, <3'"),
-        (of_its_tests, "probe = '1'"),
-    ] {
-        assert_eq!(
-            lay(&locked(young, dev)),
-            "base 1.0.0, code 1.0.0, probe 1.0.0"
-        );
-    }
+    let old = "base 1.0.0, code 1.0.0, probe 1.0.0";
+    let dev = "probe = '1'\nbase = '>=0.9, <3'";
+    assert_eq!(lay(&locked(either, dev)), old);
+    assert_eq!(lay(&locked(of_its_tests, "probe = '1'")), old);
 }
 
 #[test]
@@ -143,13 +136,8 @@ fn lockfile_of_the_first_format() {
     let world = locked(NEWER, "probe = '1'");
     let mut lock: cargo_lock::Lockfile = world.read("old/Cargo.lock").parse().unwrap();
     lock.version = cargo_lock::ResolveVersion::V1;
-    let first = lock.to_string();
     // The checksums are apart.
-    assert!(
-        first.contains("\n\"checksum base 1.0.0 (registry+"),
-        "{first}"
-    );
-    world.write("old/Cargo.lock", &first);
+    world.write("old/Cargo.lock", &lock.to_string());
     assert_eq!(lay(&world), TWO_BASES);
 }
 
@@ -162,10 +150,8 @@ fn young_member_is_locked() {
     world.lock("work");
     world.add("== crate probe 1.1.0");
     world.overlay(ALONE).lay(&world.path("old")).unwrap();
-    assert_eq!(
-        world.resolved("leaks"),
-        "core 0.0.7 in old/core, probe 1.0.0"
-    );
+    let made = "core 0.0.7 in old/core, probe 1.0.0";
+    assert_eq!(world.resolved("leaks"), made);
 }
 
 #[test]
@@ -204,7 +190,7 @@ fn lockfile(packages: &str) -> String {
 /// What becomes of an old lockfile and a new one, by the names that the manifest adds.
 #[test]
 fn merged() {
-    for (old, new, added, expected) in [
+    for (old, new, added, kept) in [
         // The old version stays, of git and of a registry whose requirements are not known.
         (
             "base 0.1.0 git+https://example.com/base#1111
@@ -215,10 +201,7 @@ fn merged() {
              old 1.2.0 HERE
              probe 1.0.0 HERE: base, old",
             &["probe"][..],
-            "base 0.1.0 git+https://example.com/base#1111
-             demo 0.1.0: base, probe
-             old 1.0.0 HERE
-             probe 1.0.0 HERE: base, old",
+            &[("0.2.0", "0.1.0"), ("#2222", "#1111"), ("1.2.0", "1.0.0")][..],
         ),
         // One version of two sources.
         (
@@ -231,16 +214,16 @@ fn merged() {
              demo 0.1.0: code, base 1.0.0 (AWAY), folder
              folder 0.1.0: demo, base 1.0.0 (HERE)",
             &["base", "folder"],
-            "base 1.0.0 AWAY
-             base 1.0.0 HERE
-             code 1.0.0 HERE: base 1.0.0 (HERE)
-             demo 0.1.0: code, base 1.0.0 (AWAY), folder
-             folder 0.1.0: demo, base 1.0.0 (HERE)",
+            &[],
         ),
     ] {
-        let new = Lock::parse(&lockfile(new)).unwrap();
+        let new = lockfile(new);
+        let lock = Lock::parse(&new).unwrap();
         let added = added.iter().map(|name| (*name).to_owned()).collect();
-        let merged = new.merge_into(&lockfile(old), "demo", &added, &Requirements::default());
-        assert_eq!(merged.unwrap().text, lockfile(expected));
+        let merged = lock.merge_into(&lockfile(old), "demo", &added, &Requirements::default());
+        // The new one, with the versions of the old.
+        let kept = kept.iter();
+        let expected = kept.fold(new.clone(), |text, (new, old)| text.replace(new, old));
+        assert_eq!(merged.unwrap().text, expected);
     }
 }

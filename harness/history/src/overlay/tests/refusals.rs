@@ -6,31 +6,36 @@ use insta::assert_snapshot;
 use super::manifests::with_young_member;
 use super::*;
 
-#[test]
-fn where_it_cannot_be_laid() {
-    let world = with_young_member("[workspace]\nmembers = [\"core\"]\n");
-    world.write("work/Cargo.lock", "version = 4\n");
-    // Each takes away what stands first, and adds what stands next.
-    let cases = [
-        "old/core | | the test needs the package `core` (crates/core), which is not there",
-        "| one/Cargo.toml\npackage core 0.1.0\n== old/two/Cargo.toml\npackage core 0.1.0 | there are two packages `core`: in one and in two",
-        "old/two | leaks/Cargo.toml + src/lib.rs\npackage other 0.1.0 | there is no package `leaks`, and in leaks is `other`",
-        "old/leaks | leaks\na file | `leaks` is no folder there",
-        "old/leaks | leaks/tests/leaks.rs/file\n | `leaks/tests/leaks.rs` is a folder there",
-        "old/leaks | Cargo.toml\n[workspace]\nmembers = 'core' | its workspace has string as `members`, where cargo takes an array",
-        "| Cargo.toml\n[workspace | there is no workspace that the package `leaks` could be a member of",
-        "| Cargo.toml\n[workspace]\nmembers = ['one']\n== old/Cargo.lock\nversion = 3\n[[package] | Cargo.lock: line 2: unclosed array table, expected `]`",
-    ];
+/// Each case takes away what stands first, adds what stands next, and then says why not.
+#[track_caller]
+fn refuses(world: &World, at: At, cases: &[&str]) {
     for case in cases {
         let parts: Vec<&str> = case.split('|').map(|part| part.trim_matches(' ')).collect();
         if !parts[0].is_empty() {
-            world.remove(parts[0]);
+            world.remove(&format!("old/{}", parts[0]));
         }
         if !parts[1].is_empty() {
             world.add(&format!("== old/{}", parts[1]));
         }
-        assert_eq!(world.refused(ALONE), parts[2]);
+        assert_eq!(world.refused(at), parts[2]);
     }
+}
+
+#[test]
+fn where_it_cannot_be_laid() {
+    let world = with_young_member("[workspace]\nmembers = [\"core\"]\n");
+    world.write("work/Cargo.lock", "version = 4\n");
+    let cases = [
+        "core | | the test needs the package `core` (crates/core), which is not there",
+        "| one/Cargo.toml\npackage core 0.1.0\n== old/two/Cargo.toml\npackage core 0.1.0 | there are two packages `core`: in one and in two",
+        "two | leaks/Cargo.toml + src/lib.rs\npackage other 0.1.0 | there is no package `leaks`, and in leaks is `other`",
+        "leaks | leaks\na file | `leaks` is no folder there",
+        "leaks | leaks/tests/leaks.rs/file\n | `leaks/tests/leaks.rs` is a folder there",
+        "leaks | Cargo.toml\n[workspace]\nmembers = 'core' | its workspace has string as `members`, where cargo takes an array",
+        "| Cargo.toml\n[workspace | there is no workspace that the package `leaks` could be a member of",
+        "| Cargo.toml\n[workspace]\nmembers = ['one']\n== old/Cargo.lock\nversion = 3\n[[package] | Cargo.lock: line 2: unclosed array table, expected `]`",
+    ];
+    refuses(&world, ALONE, &cases);
 }
 
 #[test]
@@ -42,20 +47,13 @@ fn where_it_cannot_be_laid_beside_code() {
          == work/Cargo.toml
          [workspace]; members = ['demo']",
     );
-    let at = demo_in("demo");
     let cases = [
-        "there is no package `demo`",
-        "package was 0.1.0 | there is no package `demo` (`was` is in demo)",
-        "package demo 0.1.0 | the test requires the feature `slow`, which its package does not have",
-        "package demo 0.1.0\n[test]\nname = 'x'\n[features]\nslow = [] | its manifest has table as `test`, where cargo takes an array of tables",
+        "| | there is no package `demo`",
+        "| demo/Cargo.toml\npackage was 0.1.0 | there is no package `demo` (`was` is in demo)",
+        "| demo/Cargo.toml\npackage demo 0.1.0 | the test requires the feature `slow`, which its package does not have",
+        "| demo/Cargo.toml\npackage demo 0.1.0\n[test]\nname = 'x'\n[features]\nslow = [] | its manifest has table as `test`, where cargo takes an array of tables",
     ];
-    for case in cases {
-        let (manifest, why) = case.split_once(" | ").unwrap_or(("", case));
-        if !manifest.is_empty() {
-            world.add(&format!("== old/demo/Cargo.toml\n{manifest}"));
-        }
-        assert_eq!(world.refused(at), why);
-    }
+    refuses(&world, demo_in("demo"), &cases);
 }
 
 #[cfg(unix)]
@@ -109,7 +107,7 @@ fn too_much_is_refused() {
         "== work/Cargo.toml + src/lib.rs tests/leaks.rs
          package demo 0.1.0; test leaks",
     );
-    let refused = || unread(&world, "tests/leaks.rs");
+    let refused = || unread(&world, DEMO.file);
     let large = fs::File::create(world.path("work/tests/large")).unwrap();
     large.set_len(65 << 20).unwrap();
     assert_snapshot!(refused(), @"
