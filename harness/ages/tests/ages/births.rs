@@ -2,7 +2,6 @@
 //! it. The programs move their clock themselves, so nothing here waits.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 use libtest_mimic::{Arguments, Trial};
@@ -87,12 +86,9 @@ struct Dump {
 }
 
 impl Ran {
-    fn path(&self, dump: &str) -> PathBuf {
-        self.folder.path().join(dump)
-    }
-
     fn dump(&self, name: &str) -> Dump {
-        let dump = HeapDump::parse(&std::fs::read(self.path(name)).unwrap()).unwrap();
+        let dump = std::fs::read(self.folder.path().join(name)).unwrap();
+        let dump = HeapDump::parse(&dump).unwrap();
         let stacks = dump.records().flat_map(|record| record.stack);
         let names = names(&dump, stacks.copied().collect());
         Dump { dump, names }
@@ -123,11 +119,8 @@ impl Dump {
             assert!(!rest.iter().any(|frame| self.is_birth(*frame)));
             let frames = rest.iter().flat_map(|frame| self.names.get(*frame));
             let mut functions = frames.map(|frame| frame.function.as_str());
-            assert!(
-                !functions
-                    .clone()
-                    .any(|name| name.ends_with("ages::hook::hook"))
-            );
+            let mut all = functions.clone();
+            assert!(!all.any(|name| name.ends_with("ages::hook::hook")));
             if functions.any(|name| name.ends_with(&format!("program::{function}"))) {
                 let birth = Birth::of(*last).filter(|_| self.is_birth(*last));
                 let birth = birth.map(|birth| u64::from(birth.number()));
@@ -138,14 +131,11 @@ impl Dump {
         alive
     }
 
-    /// Returns the names of the frames under which the most bytes are live, leaf first.
-    fn largest(&self) -> Vec<&str> {
-        let largest = self
-            .dump
-            .records()
-            .max_by_key(|record| record.counts.inuse.bytes);
-        let stack = largest.unwrap().stack;
-        stack.iter().map(|frame| self.name(*frame)).collect()
+    /// Returns the frames under which the most bytes are live, leaf first.
+    fn largest(&self) -> &[Avma] {
+        let records = self.dump.records();
+        let largest = records.max_by_key(|record| record.counts.inuse.bytes);
+        largest.unwrap().stack
     }
 }
 
@@ -169,28 +159,20 @@ fn each_birth_has_its_interval() {
 }
 
 fn it_says_what_it_did() {
-    let on =
-        "heap profiles have times of birth from now on\nheap profiles have times of birth already";
+    let [on, already] =
+        ["from now on", "already"].map(|it| format!("heap profiles have times of birth {it}"));
     let not_profiled = "heap profiles have no times of birth: jemalloc's profiler was not enabled at start; \
                         start the program with MALLOC_CONF=prof:true, or _RJEM_MALLOC_CONF=prof:true if \
                         jemalloc's functions are prefixed";
     let off = "heap profiles have no times of birth: PLIMSOLL_AGES is `off`; to turn them on, unset \
                it and restart the program";
-    for (options, ages, expected) in [
-        ("prof:true,prof_active:false", "on", on),
-        (
-            "prof:false",
-            "on",
-            &format!("{not_profiled}\n{not_profiled}"),
-        ),
-        (
-            "prof:true,prof_active:false",
-            "off",
-            &format!("{off}\n{off}"),
-        ),
+    for (options, ages, said) in [
+        ("prof:true,prof_active:false", "on", [&*on, &*already]),
+        ("prof:false", "on", [not_profiled; 2]),
+        ("prof:true,prof_active:false", "off", [off; 2]),
     ] {
-        let said = run("install", options, ages).said;
-        assert_eq!(said, format!("{expected}\n"), "{options}, {ages}");
+        let ran = run("install", options, ages);
+        assert_eq!(ran.said.trim_end(), said.join("\n"), "{options}, {ages}");
     }
 }
 
@@ -246,31 +228,30 @@ fn off_changes_nothing() {
 fn a_full_stack_keeps_its_leaf() {
     let ran = |limit: usize, ages| {
         let options = format!("prof:true,lg_prof_sample:16,prof_bt_max:{limit}");
-        run("deep", &options, ages).dump("deep.heap")
+        let dump = run("deep", &options, ages).dump("deep.heap");
+        let names = dump.largest().iter().map(|frame| dump.name(*frame));
+        names.map(str::to_owned).collect::<Vec<String>>()
     };
+    let birth = &[NAME.to_owned()];
     // All of its frames fit.
     let whole = ran(500, "off");
-    let whole = whole.largest();
     // libgcc begins with the hook that it is called from.
     let skipped = usize::from(cfg!(feature = "unwinder"));
     for (ages, whole) in [("slow", &whole[..]), ("on", &whole[skipped..])] {
         for limit in [1, 2, 128, 500] {
             let expected = match limit {
                 1 => whole[..1].to_vec(),
-                500 => [whole, &[NAME]].concat(),
-                _ => [&whole[..limit - 1], &[NAME]].concat(),
+                500 => [whole, birth].concat(),
+                _ => [&whole[..limit - 1], birth].concat(),
             };
-            assert_eq!(ran(limit, ages).largest(), expected, "{limit} frames");
+            assert_eq!(ran(limit, ages), expected, "{limit} frames");
         }
     }
 }
 
 fn a_birth_of_the_harness_stays() {
     let ran = run("measured", "prof:true,lg_prof_sample:16", "on");
-    let dump = ran.dump("measured.heap").dump;
-    let largest = dump
-        .records()
-        .max_by_key(|record| record.counts.inuse.bytes);
-    let stack = largest.unwrap().stack;
+    let dump = ran.dump("measured.heap");
+    let stack = dump.largest();
     assert_eq!((stack.len(), stack[1]), (2, Avma(GENERATION as u64)));
 }

@@ -2,10 +2,10 @@
 
 use std::ffi::{CStr, CString, c_uint, c_void};
 use std::hint::black_box;
-use std::mem::MaybeUninit;
 use std::time::Duration;
 
 use plimsoll_ages::{install, testing};
+use tikv_jemalloc_ctl::raw;
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
@@ -182,35 +182,12 @@ fn dump(folder: &str, name: &str) {
 
 /// Writes a value of jemalloc(3); that of `prof.dump` is a string, that of the hook a function.
 fn set<T>(name: &CStr, value: T) {
-    let mut value = value;
     // SAFETY: jemalloc copies a value of this type, which lives across the call.
-    let status = unsafe {
-        tikv_jemalloc_sys::mallctl(
-            name.as_ptr(),
-            std::ptr::null_mut(),
-            std::ptr::null_mut(),
-            (&raw mut value).cast(),
-            size_of::<T>(),
-        )
-    };
-    assert_eq!(status, 0, "{name:?}");
+    unsafe { raw::write(name.to_bytes_with_nul(), value) }.unwrap();
 }
 
 /// Reads a value of jemalloc(3), which must have this type.
-fn get<T>(name: &CStr) -> T {
-    let mut value = MaybeUninit::<T>::uninit();
-    let mut size = size_of::<T>();
-    // SAFETY: jemalloc writes a value of this type, which lives across the call.
-    let status = unsafe {
-        tikv_jemalloc_sys::mallctl(
-            name.as_ptr(),
-            value.as_mut_ptr().cast(),
-            &raw mut size,
-            std::ptr::null_mut(),
-            0,
-        )
-    };
-    assert_eq!(status, 0, "{name:?}");
-    // SAFETY: jemalloc(3): 0 says that the value was written.
-    unsafe { value.assume_init() }
+fn get<T: Copy>(name: &CStr) -> T {
+    // SAFETY: jemalloc(3) lists this name as readable, with this type.
+    unsafe { raw::read(name.to_bytes_with_nul()) }.unwrap()
 }
