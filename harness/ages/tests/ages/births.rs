@@ -19,9 +19,6 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 /// Makes this program one of those in [`program`].
 const PROGRAM: &str = "PLIMSOLL_TEST_PROGRAM";
 
-/// Makes the program install as without the feature `unwinder`.
-const WITHOUT_UNWINDER: &str = "PLIMSOLL_TEST_WITHOUT_UNWINDER";
-
 const CASES: [(&str, fn()); 7] = [
     ("each_birth_has_its_interval", each_birth_has_its_interval),
     ("it_says_what_it_did", it_says_what_it_did),
@@ -34,7 +31,7 @@ const CASES: [(&str, fn()); 7] = [
 
 pub(crate) fn main() -> ExitCode {
     if let Ok(name) = std::env::var(PROGRAM) {
-        if std::env::var_os(WITHOUT_UNWINDER).is_some() {
+        if std::env::var("PLIMSOLL_AGES").as_deref() == Ok("slow") {
             plimsoll_ages::testing::without_unwinder();
         }
         program::run(&name, &std::env::args().nth(1).unwrap());
@@ -61,11 +58,7 @@ struct Ran {
 /// without the feature `unwinder`.
 fn run(name: &str, options: &str, ages: &str) -> Ran {
     let folder = tempfile::tempdir().unwrap();
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    if ages == "slow" {
-        command.env(WITHOUT_UNWINDER, "1");
-    }
-    let output = command
+    let output = Command::new(std::env::current_exe().unwrap())
         .arg(folder.path())
         .env(PROGRAM, name)
         .env("PLIMSOLL_AGES", ages)

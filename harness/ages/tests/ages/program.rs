@@ -66,18 +66,17 @@ fn stacks() {
     let before: Hook = get(HOOK);
     println!("{}", install());
     let hooks = Hooks(before, get(HOOK));
-    compare("1 call", |walk| call(1, walk), hooks);
-    compare("200 calls", |walk| call(200, walk), hooks);
-    std::thread::spawn(move || compare("on a thread", |walk| call(2, walk), hooks))
-        .join()
-        .unwrap();
+    call(1, &mut || record("1 call", hooks));
+    call(200, &mut || record("200 calls", hooks));
+    let on_a_thread = move || call(2, &mut || record("on a thread", hooks));
+    std::thread::spawn(on_a_thread).join().unwrap();
     for name in [
         "through a library that was loaded later",
         "through another one in its place",
     ] {
         // At the end of the loop it is unloaded.
         let library = plimsoll_unwind::testing::load().expect("a shared library");
-        compare(name, |walk| library.call(&mut || call(2, walk)), hooks);
+        library.call(&mut || call(2, &mut || record(name, hooks)));
     }
 }
 
@@ -85,10 +84,8 @@ fn stacks() {
 #[derive(Clone, Copy)]
 struct Hooks(Hook, Hook);
 
-type Walk<'a> = &'a mut dyn FnMut();
-
 #[inline(never)]
-fn call(calls: usize, walk: Walk<'_>) {
+fn call(calls: usize, walk: &mut dyn FnMut()) {
     match calls {
         0 => walk(),
         _ => call(calls - 1, walk),
@@ -96,14 +93,10 @@ fn call(calls: usize, walk: Walk<'_>) {
     black_box(());
 }
 
-/// Calls both hooks on a stack.
-fn compare(name: &str, on_stack: impl FnOnce(Walk<'_>), hooks: Hooks) {
-    on_stack(&mut || record(name, hooks));
-}
-
 /// As in jemalloc.
 const LIMIT: c_uint = 128;
 
+/// Calls both hooks on this stack.
 #[inline(never)]
 fn record(name: &str, Hooks(before, ours): Hooks) {
     // SAFETY: jemalloc(3): the number of bytes that this thread has allocated so far.
