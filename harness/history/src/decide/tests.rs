@@ -129,9 +129,8 @@ fn what_samples_say_has_its_error() {
         let mut climb = climb(16_384, text);
         climb.is_sampled = true;
         let stacks = climb.rates.keys().filter(|stack| !is_resource(stack));
-        climb.errors = stacks
-            .map(|it| (it.clone(), rate(error, 10.0 * error)))
-            .collect();
+        let error = rate(error, 10.0 * error);
+        climb.errors = stacks.map(|it| (it.clone(), error)).collect();
         climb
     };
     let two_of_a_group = "400 4 a;x;cache;insert\n400 4 b;x;cache;insert";
