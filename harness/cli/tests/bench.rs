@@ -106,10 +106,9 @@ fn lock_versions(project: &Project, folder: &str) {
     let ours = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock");
     fs::copy(ours, project.path(folder).join("Cargo.lock")).unwrap();
     let mut cargo = project.command("cargo");
-    cargo
-        .args(["tree", "--offline"])
-        .current_dir(project.path(folder));
-    project.ran(cargo.output().unwrap()).has(0, &[]);
+    let tree = cargo.args(["tree", "--offline"]);
+    let tree = tree.current_dir(project.path(folder)).output();
+    project.ran(tree.unwrap()).has(0, &[]);
 }
 
 struct Demo {
@@ -211,12 +210,8 @@ fn benchmarks_are_measured_as_they_are() {
     demo.bench("accept keeps::push --reason one-Vec")
         .has(0, &["baselines/keeps++push.toml"]);
     let line = format!("{FEW} bench --bench my_codec keeps/push");
-    demo.bench(&line)
-        .has(
-            0,
-            &["1 passed; 0 failed; 0 ignored; 0 measured; 6 filtered out"],
-        )
-        .lacks(&["Compiling"]);
+    let passed = ["1 passed; 0 failed; 0 ignored; 0 measured; 6 filtered out"];
+    demo.bench(&line).has(0, &passed).lacks(&["Compiling"]);
 }
 
 #[test]
@@ -235,9 +230,8 @@ fn a_bisection_takes_a_younger_bench_along() {
         git(&format!("commit --quiet -m day-{day}"), day);
     };
     let open = |with: &str| {
-        let text =
-            format!("pub fn open() {{ {with}(std::hint::black_box(Box::new([0_u64; 4]))); }}\n");
-        project.write("demo/src/lib.rs", &text);
+        let body = format!("{with}(std::hint::black_box(Box::new([0_u64; 4])));");
+        project.write("demo/src/lib.rs", &format!("pub fn open() {{ {body} }}\n"));
     };
     git("init --quiet", 1);
     open("drop");
@@ -249,11 +243,8 @@ fn a_bisection_takes_a_younger_bench_along() {
         "\n[dev-dependencies]\ncriterion = { version = \"0.8\", default-features = false }\n\n\
          [[bench]]\nname = \"speed\"\nharness = false\n",
     );
-    let speed = small(
-        "criterion",
-        "c.bench_function(\"open\", |b| b.iter(paste::open));",
-    );
-    project.write("demo/benches/speed.rs", &speed);
+    let open = "c.bench_function(\"open\", |b| b.iter(paste::open));";
+    project.write("demo/benches/speed.rs", &small("criterion", open));
     commit(3);
     lock_versions(&project, "demo");
     let mut command = project.command(PLIMSOLL);
@@ -273,23 +264,13 @@ fn what_cannot_be_is_refused() {
     let all = "broken, counting, early, libtest, my-codec, needs, own";
     let no_package = "`nope` is no package of this workspace";
     let left_out = "broken of demo is left out";
-    for (line, status, says) in [
-        (
-            "bench --bench nope",
-            2,
-            &["there is no bench `nope`", all][..],
-        ),
-        ("bench -p nope", 2, &[no_package, "demo"]),
-        (
-            "bench --bench broken",
-            3,
-            &["error[E0425]", left_out, "no benchmark can be measured"],
-        ),
-        ("run /bin/true", 5, &["before it listed its scenarios"]),
-        ("run nothing", 2, &["nothing: expected a program"]),
-    ] {
-        demo.bench(line).has(status, says);
-    }
+    let says = |line, status, parts: &[&str]| demo.bench(line).has(status, parts);
+    says("bench --bench nope", 2, &["there is no bench `nope`", all]);
+    says("bench -p nope", 2, &[no_package, "demo"]);
+    let none = ["error[E0425]", left_out, "no benchmark can be measured"];
+    says("bench --bench broken", 3, &none);
+    says("run /bin/true", 5, &["before it listed its scenarios"]);
+    says("run nothing", 2, &["nothing: expected a program"]);
     let project = Project::empty();
     project.package("", "demo", "lib");
     let says = ["there are no benches here", "cargo plimsoll init"];

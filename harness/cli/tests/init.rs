@@ -41,21 +41,6 @@ const TWO: &str = "# ours\n[workspace]\nresolver = \"2\"\n\
     members = [\n    # the core\n    \"a\",\n    \"b\", # last\n]\n";
 
 #[test]
-fn a_second_time_nothing_is_done() {
-    let project = demo();
-    project.says("init --yes", 0, &["written"]);
-    let files = project.files("");
-    project.says("init --yes", 0, NOTHING);
-    // Nor where nobody is there to be asked.
-    project.says("init", 0, NOTHING);
-    assert_eq!(project.files(""), files);
-
-    project.write("leaks/tests/leaks.rs", "// ours\n");
-    project.says("init --yes", 0, NOTHING);
-    assert_eq!(project.read("leaks/tests/leaks.rs"), "// ours\n");
-}
-
-#[test]
 fn benches_become_tests_of_the_same_files() {
     let project = demo();
     project.append(
@@ -125,6 +110,13 @@ fn what_is_written_is_shown_before() {
     ];
     project.says("init --dry-run", 0, &shown);
     project.says("init", 2, &["not a terminal", "--yes"]);
+    assert_eq!(project.files(""), files);
+    // A second time there is nothing to write, so nobody is asked.
+    project.says("init --yes", 0, &["written"]);
+    project.write("leaks/tests/leaks.rs", "// ours\n");
+    let files = project.files("");
+    project.says("init", 0, NOTHING);
+    project.says("init --yes", 0, NOTHING);
     assert_eq!(project.files(""), files);
 }
 
@@ -197,22 +189,18 @@ fn a_workspace_keeps_its_order_and_comments() {
 
 #[test]
 fn which_package_is_meant() {
+    let none = ["cargo knows of no project here"];
+    Project::empty().says("init --yes", 5, &none);
     // From the root nobody is.
     let project = two();
-    for (line, status, says) in [
-        ("init --here --yes", 2, "--package"),
-        ("init --package c", 2, "expected one of: a, b"),
-        ("init --package a --dry-run", 0, "a-leaks"),
-    ] {
-        project.says(line, status, &[says]);
-    }
+    project.says("init --here --yes", 2, &["--package"]);
+    project.says("init --package c", 2, &["expected one of: a, b"]);
+    project.says("init --package a --dry-run", 0, &["a-leaks"]);
     // The manifest that is named says it.
-    for (manifest, changed) in [
-        ("Cargo.toml", "Cargo.toml\n"),
-        ("../b/Cargo.toml", "b/Cargo.toml\n"),
-    ] {
-        let line = format!("init --here --dry-run --manifest-path {manifest}");
-        let says = [changed, "harness = false"];
+    for folder in ["", "../b/"] {
+        let line = format!("init --here --dry-run --manifest-path {folder}Cargo.toml");
+        let changed = folder.trim_start_matches("../").to_owned() + "Cargo.toml\n";
+        let says = [&changed, "harness = false"];
         project.typed_in("a", &line).has(0, &says);
     }
 }
@@ -440,10 +428,4 @@ fn no_project_is_left_broken() {
     project.says("init --yes", 5, &says);
     assert_eq!(project.files(""), files);
     assert!(!project.exists("leaks") && !project.exists("baselines"));
-}
-
-#[test]
-fn no_project_no_init() {
-    let says = ["cargo knows of no project here"];
-    Project::empty().says("init --yes", 5, &says);
 }

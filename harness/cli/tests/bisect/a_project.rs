@@ -13,7 +13,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use crate::git::{alone, everything_and_times, git as git_in, init, write};
+use crate::git::{alone, everything, git as git_in, init, write};
 use crate::project::{PLIMSOLL, Ran};
 use built::{build_as_all_do, shared, workspace};
 
@@ -105,6 +105,17 @@ impl Demo {
         Ran::of(&output.unwrap()).has(0, says)
     }
 
+    /// Everything of the user's, with the time and size of each file. What is built is kept there,
+    /// and objects are not the user's to see.
+    fn everything(&self) -> String {
+        let ours = "( -path ./target -o -path ./.git/objects ) -prune";
+        let files = format!(". {ours} -o -type f -printf %p_%T@_%s\\n");
+        let mut find = Command::new("find");
+        let found = find.args(files.split(' ')).current_dir(&self.top).output();
+        let found = Ran::of(&found.unwrap()).has(0, &["Cargo.toml"]);
+        format!("{:#?}\n{}", everything(&self.top), found.stdout)
+    }
+
     /// A command line of `plimsoll` that ends with a path, in which there may be blanks.
     fn plimsoll(&self, line: &str, path: impl AsRef<OsStr>) -> Ran {
         let mut command = self.command(PLIMSOLL, line);
@@ -151,10 +162,10 @@ fn from_init_on_an_old_tag_to_the_commit() {
     demo.write("untracked.txt", "");
     demo.git("bisect start --no-checkout v4 v1");
 
-    let before = everything_and_times(&demo.top);
+    let before = demo.everything();
     let search = "bisect v1 v4 --scenario fill --stack Cache::put --json";
     let found = demo.measures(search).has(0, &[]).json();
-    assert_eq!(everything_and_times(&demo.top), before);
+    assert_eq!(demo.everything(), before);
     let first = &found["first_bad"];
     assert_eq!(first["subject"], "v3", "{found:#}");
     assert_eq!(first["files"], json!(["src/cache.rs"]));

@@ -17,7 +17,7 @@ use crate::git::{command, everything, git, init, write};
 use crate::project::{self, Ran, check, failure, finding, growth, rate, sample, say};
 
 /// What `state` in a commit may say.
-pub(crate) const UNUSABLE: [(&str, &str); 8] = [
+pub(crate) const UNUSABLE: [(&str, &str); 9] = [
     ("no-project", "no test"),
     ("lockfile", "dependencies not resolved"),
     ("unbuildable", "does not build"),
@@ -26,13 +26,15 @@ pub(crate) const UNUSABLE: [(&str, &str); 8] = [
     ("failed", "workload failed"),
     ("no-report", "other harness"),
     ("broken", "broken measurement"),
+    ("newer", "other harness"),
 ];
-
-const MANIFEST: &str = "[package]\nname = \"demo\"\nversion = \"0.0.0\"\n";
 
 /// What each commit has, besides its `state`.
 const PROJECT: [(&str, &str); 5] = [
-    ("Cargo.toml", MANIFEST),
+    (
+        "Cargo.toml",
+        "[package]\nname = 'demo'\nversion = '0.0.0'\n",
+    ),
     ("Cargo.lock", "version = 4\n"),
     ("src/lib.rs", ""),
     ("tests/leaks.rs", "// churn\n"),
@@ -180,10 +182,7 @@ impl Repository {
 
     /// `plimsoll bisect`, as JSON.
     pub(crate) fn bisect(&self, line: &str) -> (Ran, Value) {
-        // What stands after `--` stays last.
-        let at = line.find(" -- ").unwrap_or(line.len());
-        let (args, paths) = line.split_at(at);
-        let ran = self.plimsoll(&format!("bisect --json {args} {ASKED}{paths}"));
+        let ran = self.plimsoll(&format!("bisect --json {ASKED} {line}"));
         let value = ran.json();
         (ran, value)
     }

@@ -85,28 +85,6 @@ pub(crate) fn everything(top: &Path) -> BTreeMap<String, String> {
     all
 }
 
-/// The same, with every file and its time.
-pub(crate) fn everything_and_times(top: &Path) -> BTreeMap<String, String> {
-    let mut all = everything(top);
-    let mut left = vec![top.to_owned()];
-    while let Some(dir) = left.pop() {
-        for entry in fs::read_dir(dir).unwrap() {
-            let path = entry.unwrap().path();
-            let about = fs::symlink_metadata(&path).unwrap();
-            // What is built is kept there; and objects are not the user's to see.
-            let is_ours = path == top.join("target") || path == top.join(".git/objects");
-            if about.is_dir() && !is_ours {
-                left.push(path);
-            } else if about.is_file() {
-                let text = String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned();
-                let time = about.modified().unwrap();
-                all.insert(path.display().to_string(), format!("{time:?}\n{text}"));
-            }
-        }
-    }
-    all
-}
-
 pub(crate) fn names(dir: &Path) -> String {
     let entries = fs::read_dir(dir).unwrap();
     let names = entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());

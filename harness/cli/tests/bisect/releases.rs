@@ -51,28 +51,11 @@ fn project(releases: &[Does]) -> (Demo, Kept) {
     let metadata = project.cargo("metadata --format-version 1", &[]).json();
     let mut packages = metadata["packages"].as_array().unwrap().iter();
     let leaky = packages.find(|package| package["name"] == "leaky").unwrap();
-    let kept = Kept::of(leaky["manifest_path"].as_str().unwrap().as_ref());
+    let kept = || Kept::of(leaky["manifest_path"].as_str().unwrap().as_ref());
     // Of a run that was killed, with other sources.
-    kept.remove();
+    drop(kept());
     commit_all(&project.top);
-    (project, kept)
-}
-
-/// A search for that dependency, in a range or a list of versions. It leaves everything as it was.
-#[track_caller]
-fn bisect(project: &Demo, dep: &str, line: &str) -> Ran {
-    let ran = project.measures(&format!("bisect --scenario fill --dep {dep} {line}"));
-    assert_eq!(names(project.top.parent().unwrap()), "project");
-    ran
-}
-
-/// The same, which ends with that status, and prints JSON with all that is expected.
-#[track_caller]
-fn found(project: &Demo, line: &str, status: i32, expected: &Value) -> Value {
-    let ran = bisect(project, LEAKY, &format!("{line} --json"));
-    let found = ran.has(status, &[]).json();
-    has(&found, expected);
-    found
+    (project, kept())
 }
 
 /// What was found has all of that, and may have more.
@@ -92,8 +75,18 @@ fn the_release_that_brought_it_and_the_one_that_mended_it() {
     let (project, _kept) = project(&[Nothing, Nothing, NotBuild, Nothing, Leaks, Nothing]);
     let lockfile = || fs::read(project.top.join("Cargo.lock")).unwrap();
     let lock_before = lockfile();
-    let bisect = |dep: &str, line: &str| bisect(&project, dep, line);
-    let found = |line: &str, status, expected| found(&project, line, status, &expected);
+    // It leaves everything as it was.
+    let bisect = |dep: &str, line: &str| {
+        let ran = project.measures(&format!("bisect --scenario fill --dep {dep} {line}"));
+        assert_eq!(names(project.top.parent().unwrap()), "project");
+        ran
+    };
+    let found = |line: &str, status, expected| {
+        let ran = bisect(LEAKY, &format!("{line} --json"));
+        let found = ran.has(status, &[]).json();
+        has(&found, &expected);
+        found
+    };
 
     let expected = json!({
         "result": "found", "first_bad": null, "builds": 4,

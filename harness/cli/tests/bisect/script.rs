@@ -12,14 +12,12 @@ fn run(repository: &Repository) -> Ran {
 
 #[test]
 fn bisect_run_says_what_git_understands() {
-    let unusable = [("unbuildable", 125), ("no-project", 125), ("half", 125)];
-    let cases = [("good", 0), ("bad", 1), ("other", 0), ("both", 1)];
-    let cases = cases.into_iter().chain(unusable);
-    let repository =
-        Repository::history("good good bad other both unbuildable no-project half bad");
+    let states = "good bad other both unbuildable no-project half";
+    let statuses = [0, 1, 0, 1, 125, 125, 125];
+    let repository = Repository::history(&format!("good {states} bad"));
     repository.git("bisect start --no-checkout HEAD c0");
     let beside = names(repository.outer());
-    for (at, (state, status)) in cases.enumerate() {
+    for (at, (state, status)) in states.split(' ').zip(statuses).enumerate() {
         repository.git(&format!("checkout --quiet c{}", at + 1));
         let ran = run(&repository);
         assert_eq!(ran.status, Some(status), "{state}: {ran}");

@@ -22,14 +22,10 @@ fn two_revisions() {
         repository.ask("verify-fix HEAD~1 HEAD").has(3, &parts);
     }
     let mixed = "two revisions or two reports, found the path src and HEAD";
-    for (sides, why) in [
-        ("HEAD main", "nothing to compare"),
-        ("HEAD nowhere", "there is no commit `nowhere`"),
-        ("HEAD src", mixed),
-    ] {
-        let ran = repository.ask(&format!("verify-fix {sides}"));
-        ran.has(2, &[why]);
-    }
+    let refused = |after: &str| repository.ask(&format!("verify-fix HEAD {after}"));
+    refused("main").has(2, &["nothing to compare"]);
+    refused("nowhere").has(2, &["there is no commit `nowhere`"]);
+    refused("src").has(2, &[mixed]);
 }
 
 #[test]
@@ -85,14 +81,8 @@ fn reports_of_several_tests() {
         }
     }
     let all = "churn (demo, leaks), churn (other, leaks)";
-    let [which, one_of] =
-        ["--package or --test", "expected one of"].map(|it| format!("{it}: {all}"));
-    for (line, status, says) in [
-        ("before after --package demo", 0, "churn: fixed"),
-        ("after before", 2, &which),
-        ("before after --package dmeo", 2, &one_of),
-    ] {
-        let ran = repository.plimsoll(&format!("verify-fix {line}"));
-        ran.has(status, &[says]);
-    }
+    let verify = |line: &str| repository.plimsoll(&format!("verify-fix {line}"));
+    verify("before after --package demo").has(0, &["churn: fixed"]);
+    verify("after before").has(2, &["--package or --test: ", all]);
+    verify("before after --package dmeo").has(2, &["expected one of: ", all]);
 }

@@ -9,10 +9,15 @@ use crate::fake::{Repository, row};
 use crate::faults::until;
 use crate::project::Ran;
 
-/// What a command says of the scenario, which the command beside the repository measures.
-fn asked(repository: &Repository, command: &str) -> Ran {
+/// A command line, with the command beside the repository that measures the scenario.
+fn watched(repository: &Repository, line: &str) -> String {
     let watch = repository.outer().join("watch");
-    repository.plimsoll(&format!("{command} --watch {}", watch.display()))
+    format!("{line} --watch {}", watch.display())
+}
+
+/// What it says.
+fn asked(repository: &Repository, line: &str) -> Ran {
+    repository.plimsoll(&watched(repository, line))
 }
 
 #[test]
@@ -69,11 +74,9 @@ fn of_an_end_without_the_folder_the_nearest_with_it_is_named() {
         repository.write("sub/state", state);
         repository.commit(state, subject);
     }
-    let watch = repository.outer().join("watch");
     let bisect = |good: &str| {
-        let manifest = "--manifest-path sub/Cargo.toml";
-        let line = format!("bisect {good} --scenario churn {manifest} --watch");
-        repository.plimsoll(&format!("{line} {}", watch.display()))
+        let options = "--scenario churn --manifest-path sub/Cargo.toml";
+        asked(&repository, &format!("bisect {good} {options}"))
     };
     let commit = &repository.named("c1")[..9];
     let nearest = format!("the nearest revision that can be built: {commit}");
@@ -113,8 +116,7 @@ fn what_cannot_be_meant() {
 #[test]
 fn ctrl_c_ends_the_watch() {
     let repository = branch("slow", "good");
-    let watch = repository.outer().join("watch");
-    let check = repository.start(&format!("check churn --watch {}", watch.display()));
+    let check = repository.start(&watched(&repository, "check churn"));
     until(|| repository.outer().join("builds.watched").exists());
     kill_process_group(Pid::from_child(&check), Signal::INT).unwrap();
     let check = check.wait_with_output().unwrap();

@@ -62,7 +62,7 @@ fn release(dir: &Path, version: &str, does: Does) -> String {
 
 /// Takes out of cargo's home what it keeps of a registry that is gone.
 #[derive(Debug)]
-pub(crate) struct Kept(Vec<PathBuf>);
+pub(crate) struct Kept([PathBuf; 3]);
 
 impl Kept {
     /// By the manifest of one of its packages:
@@ -74,23 +74,14 @@ impl Kept {
         let name = name.file_name().unwrap();
         // Of a registry with a host it would begin with that.
         assert!(name.to_str().unwrap().starts_with('-'), "{name:?}");
-        let folders = ["src", "cache", "index"];
-        Kept(
-            folders
-                .map(|folder| registry.join(folder).join(name))
-                .into(),
-        )
-    }
-
-    pub(crate) fn remove(&self) {
-        for dir in &self.0 {
-            let _ = fs::remove_dir_all(dir);
-        }
+        Kept(["src", "cache", "index"].map(|folder| registry.join(folder).join(name)))
     }
 }
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        self.remove();
+        for dir in &self.0 {
+            let _ = fs::remove_dir_all(dir);
+        }
     }
 }
