@@ -45,36 +45,27 @@ const CAME_LATER: &str = "builder per rarest own enough blame lacks clock by ori
 /// later, knows no others, and says what each is for.
 #[test]
 fn the_schema_is_strict_and_described() {
-    fn visit(at: &str, schema: &Value) {
-        if let Some(properties) = schema.get("properties").and_then(Value::as_object)
-            && schema.get("type").is_some()
-        {
-            let required = schema["required"].as_array().into_iter().flatten();
-            let required = required.filter_map(Value::as_str);
-            let came_later = |key: &str| {
-                CAME_LATER.split(' ').any(|later| later == key)
-                    || key == "error" && at.ends_with("$defs/growth")
-                    || key == "outside" && at.ends_with("$defs/threshold")
-            };
-            let keys = properties.keys().map(String::as_str);
-            let keys: BTreeSet<&str> = keys.filter(|key| !came_later(key)).collect();
-            assert_eq!(required.collect::<BTreeSet<_>>(), keys, "{at}");
-            assert_eq!(schema["additionalProperties"], Value::Bool(false), "{at}");
-            for (key, property) in properties {
-                let described = property.get("description").or_else(|| property.get("$ref"));
-                assert!(described.is_some(), "{at}/{key} has no description");
-            }
-        }
-        match schema {
-            Value::Object(keys) => {
-                let keys = keys.iter();
-                keys.for_each(|(key, value)| visit(&format!("{at}/{key}"), value));
-            }
-            Value::Array(items) => items.iter().for_each(|item| visit(at, item)),
-            _ => {}
+    for (at, schema) in objects(String::new(), &SCHEMA) {
+        let properties = schema["properties"].as_object();
+        let Some(properties) = properties.filter(|_| schema.get("type").is_some()) else {
+            continue;
+        };
+        let required = schema["required"].as_array().into_iter().flatten();
+        let required = required.filter_map(Value::as_str);
+        let came_later = |key: &str| {
+            CAME_LATER.split(' ').any(|later| later == key)
+                || key == "error" && at.ends_with("$defs/growth")
+                || key == "outside" && at.ends_with("$defs/threshold")
+        };
+        let keys = properties.keys().map(String::as_str);
+        let keys: BTreeSet<&str> = keys.filter(|key| !came_later(key)).collect();
+        assert_eq!(required.collect::<BTreeSet<_>>(), keys, "{at}");
+        assert_eq!(schema["additionalProperties"], Value::Bool(false), "{at}");
+        for (key, property) in properties {
+            let described = property.get("description").or_else(|| property.get("$ref"));
+            assert!(described.is_some(), "{at}/{key} has no description");
         }
     }
-    visit("", &SCHEMA);
 }
 
 proptest! {
@@ -107,8 +98,10 @@ proptest! {
             schema["properties"].as_object().into_iter().flatten().map(|(key, _)| key.clone()).collect()
         };
         let known: BTreeSet<_> = schemas.chain([&*SCHEMA, cycle]).map(keys).collect();
-        let mut places = BTreeMap::new();
-        objects("", &file, &mut places);
+        // One of each kind.
+        let kind = |place: &str| place.replace(|c: char| c.is_ascii_digit(), "");
+        let places = objects(String::new(), &file).into_iter().map(|(at, _)| (kind(&at), at));
+        let places: BTreeMap<String, String> = places.collect();
         for place in places.values().filter(|place| !place.ends_with("/origin")) {
             let mut file = file.clone();
             file.pointer_mut(place).expect("it is there")["?"] = Value::Null;
@@ -120,20 +113,16 @@ proptest! {
     }
 }
 
-/// One place of each kind of object in a file.
-fn objects(at: &str, value: &Value, places: &mut BTreeMap<String, String>) {
-    match value {
-        Value::Object(entries) => {
-            places.insert(at.replace(|c: char| c.is_ascii_digit(), ""), at.to_owned());
-            for (key, value) in entries {
-                objects(&format!("{at}/{key}"), value, places);
-            }
-        }
-        Value::Array(items) => {
-            for (index, value) in items.iter().enumerate() {
-                objects(&format!("{at}/{index}"), value, places);
-            }
-        }
-        _ => {}
-    }
+/// Every object in a value, and where it is.
+fn objects(at: String, value: &Value) -> Vec<(String, &Value)> {
+    let parts: Vec<(String, &Value)> = match value {
+        Value::Object(entries) => entries.iter().map(|(key, of)| (key.clone(), of)).collect(),
+        Value::Array(items) => (0..).map(|n: u32| n.to_string()).zip(items).collect(),
+        _ => Vec::new(),
+    };
+    let parts = parts.into_iter();
+    let inner = parts.flat_map(|(key, of)| objects(format!("{at}/{key}"), of));
+    let inner: Vec<_> = inner.collect();
+    let own = value.is_object().then_some((at, value));
+    own.into_iter().chain(inner).collect()
 }
