@@ -247,25 +247,6 @@ fn an_expired_allowance_fails_whether_it_is_used_or_not() {
 }
 
 #[test]
-fn a_stepped_allowance_holds_wherever_the_ladder_ends() {
-    let pushed: &[(&str, Level)] = &[("main;push", |n| (1, (n + n / 50).next_power_of_two() * 8))];
-    for from in [30, 37, 44, 52, 61] {
-        let found = at_top(from, pushed);
-        let rate: f64 = found.split(' ').rev().nth(2).unwrap().parse().unwrap();
-        let allowance = format!(
-            "[[allow]]\nstack = ['main', 'push']\nobjects = 0.0\nbytes = {rate}\nlaw = 'stepped'\n"
-        );
-        for rungs in 30..64 {
-            let text = judged(rungs, pushed, &allowance, TOP);
-            assert!(
-                text.starts_with("within"),
-                "{rate} B, {rungs} rungs: {text}"
-            );
-        }
-    }
-}
-
-#[test]
 fn more_growth_never_improves_a_verdict() {
     let levels: [Level; 5] = [
         |n| (n / 4_000, n / 4_000 * 8),

@@ -2,51 +2,14 @@
 
 use std::ops::Range;
 
-use plimsoll_core::blame::{Blame, Packages, SourceFiles};
-use plimsoll_core::fold::Trace;
+use plimsoll_core::blame::Blame;
 use plimsoll_core::report::view::collapse::{Part, frames_of};
-use plimsoll_core::report::{Finding, Report};
 use proptest::prelude::*;
 
-use crate::samples::{finding, frame, regressed};
+use crate::samples::blamed;
 
 /// The 39 frames of tokio below which a task runs on a thread of the runtime, leaf first.
 const WORKER: &str = include_str!("worker.txt");
-
-const LOCK: &str = "
-[[package]]\nname = \"jobs\"\ndependencies = [\"hyper\"]
-[[package]]\nname = \"jobs-queue\"
-[[package]]\nname = \"hyper\"\nsource = \"r\"
-[[package]]\nname = \"h2\"\nsource = \"r\"
-[[package]]\nname = \"libxml\"\nsource = \"r\"
-[[package]]\nname = \"minijinja\"\nsource = \"r\"
-[[package]]\nname = \"tokio\"\nsource = \"r\"";
-
-/// Returns a report on one stack, leaf first: functions, with a place after two spaces.
-fn report(stack: &[&str]) -> Report {
-    let frames = stack.iter().map(|line| match line.split_once("  ") {
-        Some((function, place)) => {
-            let (file, line) = place.rsplit_once(':').unwrap();
-            frame(function, Some((file, line.parse().unwrap())))
-        }
-        None => frame(line, None),
-    });
-    let trace = Trace {
-        frames: frames.collect(),
-        ..Trace::default()
-    };
-    let packages = Packages::of_lockfile(LOCK);
-    let found = Finding {
-        blame: Blame::of(&trace, "jobs", &packages, &SourceFiles::default()),
-        frames: trace.frames,
-        ..finding()
-    };
-    Report {
-        own: packages.own_among(found.frames.iter()),
-        findings: vec![found],
-        ..regressed()
-    }
-}
 
 /// Stacks, leaf first, and their frames as listed. `WORKER` stands for a worker thread's frames,
 /// and `f*3` for `f0 f1 f2`.
@@ -57,7 +20,7 @@ fn stacks_are_listed() {
         let [what, stack, expected] = block.lines().collect::<Vec<_>>()[..] else {
             panic!("{block}");
         };
-        let stack: Vec<String> = stack
+        let words = stack
             .split(' ')
             .flat_map(|word| match word.split_once('*') {
                 _ if word == "WORKER" => WORKER.lines().map(str::to_owned).collect(),
@@ -65,9 +28,9 @@ fn stacks_are_listed() {
                     .map(|n: u32| format!("{name}{n}"))
                     .collect(),
                 None => vec![word.to_owned()],
-            })
-            .collect();
-        let mut report = report(&stack.iter().map(String::as_str).collect::<Vec<_>>());
+            });
+        let stack: Vec<String> = words.collect();
+        let mut report = blamed(&stack.iter().map(String::as_str).collect::<Vec<_>>(), None);
         if what == "# a thread of a dependency" {
             report.own = vec!["jobs".to_owned()];
         }
@@ -124,14 +87,14 @@ proptest! {
     fn what_matters_is_listed_and_the_rest_is_counted(
         names in any_stack(),
         knows in any::<bool>(),
-        blamed in any::<prop::sample::Index>(),
+        place in any::<prop::sample::Index>(),
     ) {
-        let mut report = report(&names);
+        let mut report = blamed(&names, None);
         let own = ["jobs", "jobs_queue", "callback"].map(str::to_owned);
         report.own = if knows { own.to_vec() } else { Vec::new() };
         let at = report.findings[0].blame.as_mut();
         if let Some(at) = at.and_then(|blame| blame.at.as_mut()) {
-            at.function = names[blamed.index(names.len())].to_owned();
+            at.function = names[place.index(names.len())].to_owned();
         }
         let is_needed = |name: &str| {
             let is_own = knows && (name.contains("jobs") || name == "callback");

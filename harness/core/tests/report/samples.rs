@@ -3,6 +3,8 @@
 
 use std::sync::LazyLock;
 
+use plimsoll_core::blame::{Blame, Packages, SourceFiles};
+use plimsoll_core::fold::{Origin, Trace};
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::LadderEnd::{Budget, Settled};
 use plimsoll_core::report::json::parse;
@@ -102,6 +104,50 @@ pub(crate) fn finding() -> Finding {
             "lru_churn lru_churn::fill lru::LruCache::put",
             rate_of(1.0, 96.0),
         )
+    }
+}
+
+const LOCK: &str = "
+[[package]]\nname = \"jobs\"\ndependencies = [\"hyper\"]
+[[package]]\nname = \"jobs-queue\"
+[[package]]\nname = \"hyper\"\nsource = \"r\"\ndependencies = [\"want\"]
+[[package]]\nname = \"want\"\nsource = \"r\"
+[[package]]\nname = \"h2\"\nsource = \"r\"
+[[package]]\nname = \"libxml\"\nsource = \"r\"
+[[package]]\nname = \"minijinja\"\nsource = \"r\"
+[[package]]\nname = \"tokio\"\nsource = \"r\"";
+
+/// A report on a stack of those functions, leaf first, of which some have a place. It may be given
+/// after two spaces.
+pub(crate) fn blamed(names: &[&str], origin: Option<Origin>) -> Report {
+    let of_file = |name: &str| match name.split("::").next()? {
+        "jobs" => Some(("src/jobs.rs", 7)),
+        "hyper" => Some(("hyper-1.9.0/src/client.rs", 7)),
+        "want" => Some(("want-0.3.1/src/lib.rs", 7)),
+        _ => None,
+    };
+    let frames = names.iter().map(|line| match line.split_once("  ") {
+        Some((name, place)) => {
+            let (file, line) = place.rsplit_once(':').expect("a line");
+            frame(name, Some((file, line.parse().expect("a number"))))
+        }
+        None => frame(line, of_file(line)),
+    });
+    let trace = Trace {
+        frames: frames.collect(),
+        origin,
+        lacks: None,
+    };
+    let packages = Packages::of_lockfile(LOCK);
+    let found = Finding {
+        blame: Blame::of(&trace, "pages", &packages, &SourceFiles::default()),
+        frames: trace.frames,
+        ..finding()
+    };
+    Report {
+        own: packages.own_among(found.frames.iter()),
+        findings: vec![found],
+        ..regressed()
     }
 }
 

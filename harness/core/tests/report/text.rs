@@ -1,8 +1,7 @@
 //! What a test prints.
 
 use insta::assert_snapshot;
-use plimsoll_core::blame::{Blame, Packages, SourceFiles};
-use plimsoll_core::fold::{Origin, Trace};
+use plimsoll_core::fold::Origin;
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::text::{Style, one_line, render};
 use plimsoll_core::report::{
@@ -13,7 +12,7 @@ use plimsoll_core::{Law, Rate, Resource};
 use proptest::prelude::*;
 
 use crate::samples::{
-    any_report, failed, finding, frame, rate_of, regressed, stack, survivors, with, within,
+    any_report, blamed, failed, finding, frame, rate_of, regressed, stack, survivors, with, within,
 };
 
 #[track_caller]
@@ -475,40 +474,6 @@ proptest! {
     }
 }
 
-/// A finding on a stack of those functions, leaf first, and where it begins, if a word after `^`
-/// says that.
-fn blamed(stack: &str) -> Finding {
-    let lock = "[[package]]\nname = \"jobs\"\ndependencies = [\"hyper\"]\n\
-                [[package]]\nname = \"hyper\"\nsource = \"r\"\ndependencies = [\"want\"]\n\
-                [[package]]\nname = \"want\"\nsource = \"r\"\n";
-    let (names, origin) = stack.split_once(" ^ ").unwrap_or((stack, ""));
-    let of_file = |name: &str| match name.split("::").next()? {
-        "jobs" => Some(("src/jobs.rs", 7)),
-        "hyper" => Some(("hyper-1.9.0/src/client.rs", 7)),
-        "want" => Some(("want-0.3.1/src/lib.rs", 7)),
-        _ => None,
-    };
-    let trace = Trace {
-        frames: names
-            .split(' ')
-            .map(|name| frame(name, of_file(name)))
-            .collect(),
-        origin: match origin {
-            "iteration" => Some(Origin::Iteration),
-            "setup" => Some(Origin::Setup),
-            "thread" => Some(Origin::Thread),
-            _ => None,
-        },
-        lacks: None,
-    };
-    let packages = Packages::of_lockfile(lock);
-    Finding {
-        blame: Blame::of(&trace, "pages", &packages, &SourceFiles::default()),
-        frames: trace.frames,
-        ..finding()
-    }
-}
-
 const PLACES: &str = "
 jobs::start ^ iteration = jobs::start at src/jobs.rs:7
 tokio::task::spawn::spawn jobs::start ^ iteration = tokio::task::spawn::spawn, called from jobs::start at src/jobs.rs:7
@@ -527,10 +492,17 @@ mystery = mystery
 fn the_place_to_blame() {
     for line in PLACES.trim().lines() {
         let (stack, expected) = line.split_once(" = ").unwrap();
-        let finding = blamed(stack);
-        let words = finding.blamed().map(|words| words.plain());
+        let (stack, origin) = stack.split_once(" ^ ").unwrap_or((stack, ""));
+        let origin = match origin {
+            "iteration" => Some(Origin::Iteration),
+            "setup" => Some(Origin::Setup),
+            "thread" => Some(Origin::Thread),
+            _ => None,
+        };
+        let report = blamed(&stack.split(' ').collect::<Vec<_>>(), origin);
+        let words = report.findings[0].blamed().map(|words| words.plain());
         assert_eq!(words.as_deref(), Some(expected));
-        let sentence = regressed().sentence(&finding).plain();
+        let sentence = report.sentence(&report.findings[0]).plain();
         assert!(sentence.contains(&format!("; in {expected}")), "{sentence}");
     }
     let descriptors = Finding {
@@ -543,38 +515,32 @@ fn the_place_to_blame() {
 /// Whatever a called function allocates has one cause.
 #[test]
 fn functions_of_one_cause_are_named_together() {
-    let said = |names: &[&str]| {
-        let stack = |name: &&str| match *name {
-            "want::call" => blamed("want::call jobs::start"),
-            name => blamed(&format!("{name} want::call jobs::start")),
-        };
-        let mut report = regressed();
-        report.findings = names.iter().map(stack).collect();
-        let text = rendered(&report).replace("\n    ", " ");
-        let place = text.lines().find(|line| line.contains("called from"));
-        place.unwrap_or_default().trim().to_owned()
-    };
-    let led = "called from jobs::start at src/jobs.rs:7";
-    let (call, f) = (
-        "want::call",
-        ["want::f0", "want::f1", "want::f2", "want::f3", "want::f4"],
-    );
     for (names, said_of) in [
-        (&f[..1], "want::f0, through want::call"),
-        (&f[..2], "want::f0 and want::f1, through want::call"),
+        ("f0", "want::f0, through want::call"),
+        ("f0 f1", "want::f0 and want::f1, through want::call"),
         (
-            &f[..3],
+            "f0 f1 f2",
             "want::f0, want::f1 and want::f2, through want::call",
         ),
         (
-            &f[..],
+            "f0 f1 f2 f3 f4",
             "want::f0, want::f1, want::f2 and 2 more functions, through want::call",
         ),
         // What the called function allocates itself is its place, if that is most.
-        (&[f[0], call], "want::f0, through want::call"),
-        (&[call, f[0]], "want::call"),
+        ("f0 call", "want::f0, through want::call"),
+        ("call f0", "want::call"),
     ] {
-        assert_eq!(said(names), format!("in {said_of}, {led}"));
+        let findings = names.split(' ').flat_map(|name| {
+            let leaf = format!("want::{name}");
+            let stack = [leaf.as_str(), "want::call", "jobs::start"];
+            blamed(&stack[usize::from(name == "call")..], None).findings
+        });
+        let mut report = regressed();
+        report.findings = findings.collect();
+        let text = rendered(&report).replace("\n    ", " ");
+        let place = text.lines().find(|line| line.contains("called from"));
+        let expected = format!("in {said_of}, called from jobs::start at src/jobs.rs:7");
+        assert_eq!(place.map(str::trim), Some(expected.as_str()));
     }
 }
 
@@ -582,11 +548,8 @@ fn functions_of_one_cause_are_named_together() {
 fn runs_of_frames_and_plumbing_are_dim() {
     let hyper: String = (0..12).map(|n| format!("hyper::f{n} ")).collect();
     let spawn = "tokio::task::spawn::spawn";
-    let mut report = regressed();
-    report.findings = vec![blamed(&format!(
-        "tokio::runtime::task::core::Cell::new {spawn} {hyper}jobs::start {spawn}"
-    ))];
-    report.own = vec!["jobs".to_owned()];
+    let stack = format!("tokio::runtime::task::core::Cell::new {spawn} {hyper}jobs::start {spawn}");
+    let report = blamed(&stack.split(' ').collect::<Vec<_>>(), None);
     let color = Style {
         color: true,
         ..Style::plain()
