@@ -2,8 +2,8 @@
 
 pub(crate) mod by_gimli;
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use gimli::{CieOrFde, UnwindSection};
@@ -33,19 +33,14 @@ impl File {
         section(&self.frames)
     }
 
-    /// What is loaded here: the program, the loader, C libraries, the kernel's.
+    /// What is loaded here: the program, the loader, C libraries.
     fn loaded() -> Vec<File> {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
         let code = maps.lines().filter(|line| line.contains(" r-xp "));
-        let named = code.filter_map(|line| Some((line.split_whitespace().nth(5)?, line)));
-        let mut files: Vec<(&str, &str)> = named.collect();
-        files.sort_unstable();
-        files.dedup_by_key(|(name, _)| *name);
-        let parsed = |(name, line)| match name {
-            "[vdso]" => File::parse(name, &in_memory(line)?),
-            // Of another test, it may be gone any moment.
-            _ => File::parse(name, &std::fs::read(name).ok()?),
-        };
+        let named = code.filter_map(|line| line.split_whitespace().nth(5));
+        let files: BTreeSet<&str> = named.collect();
+        // Of another test, it may be gone any moment.
+        let parsed = |name| File::parse(name, &std::fs::read(name).ok()?);
         files.into_iter().filter_map(parsed).collect()
     }
 
@@ -70,18 +65,6 @@ impl File {
             frames,
         })
     }
-}
-
-/// The memory that a line of `/proc/self/maps` is about.
-fn in_memory(line: &str) -> Option<Vec<u8>> {
-    let (start, rest) = line.split_once('-')?;
-    let (end, _) = rest.split_once(' ')?;
-    let start = u64::from_str_radix(start, 16).ok()?;
-    let length = u64::from_str_radix(end, 16).ok()? - start;
-    let mut bytes = vec![0; place(length)];
-    let memory = std::fs::File::open("/proc/self/mem").ok()?;
-    memory.read_exact_at(&mut bytes, start).ok()?;
-    Some(bytes)
 }
 
 fn read<'a>(frames: &Section<'a>, at: usize) -> Option<Function<'a>> {
