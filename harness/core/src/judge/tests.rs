@@ -10,6 +10,12 @@ type Level = fn(u64) -> (u64, u64);
 
 const TOP: Policy = Policy::TOP;
 
+/// Before the top of the ladder, where it may end early.
+const EARLY: Policy = Policy {
+    at_top: false,
+    ..TOP
+};
+
 const LEAK: Level = |n| (n, 32 * n);
 
 fn at_top(rungs: usize, stacks: &[(&str, Level)]) -> String {
@@ -27,15 +33,12 @@ fn assessed(
     allowances: &str,
     policy: Policy,
 ) -> Assessment {
-    let iterations: Vec<u64> = (0..rungs).map(rung).collect();
     let mut observed = Observed {
-        iterations: iterations.clone(),
+        iterations: (0..rungs).map(rung).collect(),
         ..Observed::default()
     };
     for (stack, level) in stacks {
-        let levels = iterations.iter().map(|n| level(*n));
-        let levels = levels.map(|(objects, bytes)| Tally { objects, bytes });
-        let series = Series::new(levels.collect());
+        let series = series(rungs, level);
         match Resource::from_word(stack) {
             Some(resource) => observed.resources.insert(resource, series),
             None => observed.stacks.insert(folded(stack), series),
@@ -43,6 +46,13 @@ fn assessed(
     }
     let baseline = Baseline::parse(format!("format = 1\n{allowances}").as_bytes()).unwrap();
     judge(&observed, &baseline, &policy)
+}
+
+/// The levels of so many rungs.
+fn series(rungs: usize, level: impl Fn(u64) -> (u64, u64)) -> Series {
+    let levels = (0..rungs).map(|at| level(rung(at)));
+    let levels = levels.map(|(objects, bytes)| Tally { objects, bytes });
+    Series::new(levels.collect())
 }
 
 fn folded(stack: &str) -> FoldedStack {
@@ -82,7 +92,7 @@ fn growth_without_an_allowance() {
     let leak: &[(&str, Level)] = &[("main;leak", LEAK)];
     assert_snapshot!(at_top(41, &[]), @"within, 1 per 1000");
     assert_snapshot!(at_top(41, leak), @"regressed, 1 per 1000 | regressed New: main;leak 1.00 objects 32.00 B linear");
-    assert_snapshot!(judged(41, leak, "", Policy { at_top: false, ..TOP }), @"inconclusive, 1 per 1000 | inconclusive New: main;leak 1.00 objects 32.00 B linear");
+    assert_snapshot!(judged(41, leak, "", EARLY), @"inconclusive, 1 per 1000 | inconclusive New: main;leak 1.00 objects 32.00 B linear");
     let full: Level = |n| (n.min(1_000), 48 * n.min(1_000));
     assert_snapshot!(at_top(41, &[("main;fill", full)]), @"within, 1 per 1000");
     assert_snapshot!(at_top(29, &[("threads", |n| (n + 1, 0))]), @"regressed, 1 per 100 (coarsened) | regressed New: threads 1.00 objects 0.00 B linear");
@@ -107,11 +117,7 @@ fn what_is_surest_comes_first() {
         ("main;list", |n| (1, n.next_power_of_two() * 8)),
         ("main;leak", LEAK),
     ];
-    let policy = Policy {
-        at_top: false,
-        ..TOP
-    };
-    assert_snapshot!(judged(45, &stacks, "", policy), @r"
+    assert_snapshot!(judged(45, &stacks, "", EARLY), @r"
     inconclusive, 1 per 1000
     inconclusive New: main;leak 1.00 objects 32.00 B linear
     inconclusive New: main;list 0.00 objects 13.45 B stepped
@@ -214,12 +220,8 @@ fn growth_with_an_allowance() {
 
 #[test]
 fn what_was_not_seen_is_said_in_numbers() {
-    let below = Policy {
-        at_top: false,
-        ..TOP
-    };
     let said = |stacks: &[(&str, Level)], allowances| {
-        let found = assessed(41, stacks, allowances, below);
+        let found = assessed(41, stacks, allowances, EARLY);
         format!("{:?}, short by {:.1}", found.visible, found.short_by)
     };
     assert_snapshot!(said(&[], ""), @"Some(Visible { objects: Some(0.001), bytes: Some(0.008) }), short by 0.0");

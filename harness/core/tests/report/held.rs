@@ -1,6 +1,5 @@
 //! Who holds what grows, in words.
 
-use plimsoll_core::Rate;
 use plimsoll_core::blame::Blame;
 use plimsoll_core::holders::{BackReference, ChainEnd, HolderLink, Holders, LinkKind};
 use plimsoll_core::judge::Verdict;
@@ -8,18 +7,14 @@ use plimsoll_core::report::view::Cause;
 use plimsoll_core::report::{Finding, Report};
 
 use crate::sample::{blame, finding, in_a_map, link, report};
-
-const RATE: Rate = Rate {
-    objects: 1.0,
-    bytes: 48.0,
-};
+use crate::samples::rate_of;
 
 /// What grows at that place, and is held like this.
 fn held(function: &str, holders: Holders) -> Finding {
     Finding {
         blame: Some(blame(function, 12)),
         holders: Some(holders),
-        ..finding(&format!("main {function}"), RATE)
+        ..finding(&format!("main {function}"), rate_of(1.0, 48.0))
     }
 }
 

@@ -4,10 +4,10 @@ use plimsoll_core::accept::needs;
 use plimsoll_core::baseline::Baseline;
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::{Finding, Report, Standing, Subject};
-use plimsoll_core::{FoldedStack, Rate, Resource, Tally};
+use plimsoll_core::{FoldedStack, Resource, Tally};
 
 use crate::sample;
-use crate::samples::within;
+use crate::samples::{rate_of, within};
 
 const BASELINE: &str = "format = 1\n\
     [[allow]]\nstack = ['...', 'b']\nobjects = 2\nbytes = 16\nlaw = 'linear'\n\
@@ -36,19 +36,10 @@ fn found(of: &str, standing: Standing, bytes: f64) -> Finding {
         verdict: Verdict::Within,
         subject,
         standing,
-        allowed: Rate {
-            objects: 2.0,
-            bytes: 16.0,
-        },
+        allowed: rate_of(2.0, 16.0),
         moved_from: from.map(stack),
         levels,
-        ..sample::finding(
-            "",
-            Rate {
-                objects: bytes / 8.0,
-                bytes,
-            },
-        )
+        ..sample::finding("", rate_of(bytes / 8.0, bytes))
     }
 }
 

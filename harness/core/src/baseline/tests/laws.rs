@@ -136,6 +136,7 @@ proptest! {
     #[test]
     fn what_is_written_is_read(accepted in any_acceptance()) {
         let text = update(None, &accepted).unwrap();
+        prop_assert_eq!(&update(Some(&text), &accepted).unwrap(), &text);
         let read = Baseline::parse(text.as_bytes()).unwrap();
         let agreed: Vec<Allowance> =
             accepted.allowances.iter().map(|one| one.allowance.clone()).collect();
@@ -149,25 +150,13 @@ proptest! {
             };
         }
         expected.sort_by(|one, two| one.subject.cmp(&two.subject));
+        // Of different subjects, the order does not matter.
+        if expected.len() == accepted.allowances.len() {
+            let mut turned = accepted.clone();
+            turned.allowances.reverse();
+            prop_assert_eq!(update(None, &turned).unwrap(), text);
+        }
         prop_assert_eq!(read, Baseline { measured: accepted.measured, allowances: expected });
-    }
-
-    #[test]
-    fn accepting_twice_changes_nothing(first in any_acceptance(), second in any_acceptance()) {
-        let once = update(None, &first).unwrap();
-        prop_assert_eq!(&update(Some(&once), &first).unwrap(), &once);
-        let then = update(Some(&once), &second).unwrap();
-        prop_assert_eq!(&update(Some(&then), &second).unwrap(), &then);
-    }
-
-    #[test]
-    fn order_does_not_matter(accepted in any_acceptance()) {
-        let subjects: std::collections::BTreeSet<_> =
-            accepted.allowances.iter().map(|one| one.allowance.subject.clone()).collect();
-        prop_assume!(subjects.len() == accepted.allowances.len());
-        let mut turned = accepted.clone();
-        turned.allowances.reverse();
-        prop_assert_eq!(update(None, &turned), update(None, &accepted));
     }
 
     #[test]
@@ -190,6 +179,7 @@ proptest! {
         }
         prop_assume!(Baseline::parse(edited.as_bytes()) == Baseline::parse(text.as_bytes()));
         let updated = update(Some(&edited), &second).unwrap();
+        prop_assert_eq!(&update(Some(&updated), &second).unwrap(), &updated);
         let mut lines = updated.lines();
         for comment in written {
             prop_assert!(lines.any(|line| line == comment), "`{comment}` went from\n{updated}");

@@ -9,15 +9,8 @@ use super::*;
 /// Stacks, as `main;put 1 32`, with what they gain in an iteration; `*` before one says
 /// that its names are from a symbol table alone.
 fn seen(stacks: &str) -> Observed {
-    let iterations: Vec<u64> = (0..41).map(rung).collect();
-    let series = |objects, bytes| {
-        let levels = iterations.iter().map(|n| (n * objects, n * bytes));
-        let levels = levels.map(|(objects, bytes)| Tally { objects, bytes });
-        Series::new(levels.collect())
-    };
     let mut observed = Observed {
-        resources: BTreeMap::new(),
-        iterations: iterations.clone(),
+        iterations: (0..41).map(rung).collect(),
         ..Observed::default()
     };
     for (names, objects, bytes) in rates(stacks) {
@@ -26,7 +19,7 @@ fn seen(stacks: &str) -> Observed {
             observed.bare.insert(stack.clone());
         }
         let all = observed.stacks.entry(stack).or_default();
-        all.merge(&series(objects, bytes));
+        all.merge(&series(41, |n| (n * objects, n * bytes)));
     }
     observed
 }
@@ -93,23 +86,15 @@ fn line_tables_alone_in_a_release_build() {
 
 #[test]
 fn a_moved_stack_settles_before_the_top() {
-    let policy = Policy {
-        at_top: false,
-        ..TOP
-    };
-    let assessment = judge(&seen("b;c;d 1 32"), &agreed("a;b;c;d 1 32"), &policy);
+    let assessment = judge(&seen("b;c;d 1 32"), &agreed("a;b;c;d 1 32"), &EARLY);
     assert_eq!(assessment.verdict, Verdict::Within, "{assessment:#?}");
 }
 
 fn noisy(per_ten: u64, most: u64, size: u64) -> Series {
-    let levels = (0..41).map(rung).map(|n| {
+    series(41, |n| {
         let objects = n * per_ten / 10 + n * 7_919 % most;
-        Tally {
-            objects,
-            bytes: objects * size,
-        }
-    });
-    Series::new(levels.collect())
+        (objects, objects * size)
+    })
 }
 
 /// The rate counts, and not what it may be less by its error.

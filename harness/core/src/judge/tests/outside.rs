@@ -22,11 +22,7 @@ fn outside(rungs: usize, level: Level) -> String {
 /// The same before the top of the ladder, where it may end early.
 fn early(rungs: usize, level: Level) -> Verdict {
     let stacks: [(&str, Level); 2] = [("outside", level), ("a", |_| (1, 32))];
-    let policy = Policy {
-        at_top: false,
-        ..TOP
-    };
-    assessed(rungs, &stacks, "", policy).verdict
+    assessed(rungs, &stacks, "", EARLY).verdict
 }
 
 #[test]
