@@ -21,12 +21,16 @@ pub(crate) struct Stack {
     pub(crate) at: Vec<u64>,
     pub(crate) counted: Vec<Tally>,
     pub(crate) interval: SampleInterval,
+    pub(crate) unit: Unit,
 }
 
 impl Stack {
-    /// The variance of each unit of its level.
+    /// The variance of each unit of its level. The buffer of a `Vec` is always the same object.
     pub(crate) fn grain(&self) -> f64 {
-        1.0 / self.interval.probability(SIZE as f64)
+        match self.unit {
+            Unit::Objects => 1.0 / self.interval.probability(SIZE as f64),
+            Unit::Bytes => 0.0,
+        }
     }
 
     pub(crate) fn series(&self) -> Series {
@@ -35,7 +39,7 @@ impl Stack {
     }
 
     pub(crate) fn goes_on(&self) -> Option<GoesOn> {
-        Some(Trend::of(&self.at, &self.series(), Unit::Objects)?.goes_on)
+        Some(Trend::of(&self.at, &self.series(), self.unit)?.goes_on)
     }
 }
 
@@ -62,6 +66,8 @@ pub(crate) enum Does {
     Steps,
     /// This many objects since before the first dump.
     Base(u64),
+    /// A `Vec` that is only pushed to, and is up to a quarter as old as the time.
+    Vec,
 }
 
 /// Its name, and what it does.
@@ -92,16 +98,21 @@ pub(crate) const HEALTHY: [Shape; 11] = [
 ];
 
 /// Stacks that leak.
-pub(crate) const LEAKING: [Shape; 9] = [
+pub(crate) const LEAKING: [Shape; 14] = [
     ("1,000 objects, alone", &[LEAK]),
     ("1,000, beside 3,000 for 0.2 dumps", &[OF_02, LEAK]),
     ("1,000, beside 3,000 for 5", &[OF_5, LEAK]),
     ("1,000, beside 3,000 for 30", &[OF_30, LEAK]),
     ("1,000, beside 3,000 for 100", &[OF_100, LEAK]),
     ("the same for 5, sampled", &[Sampled, OF_5, LEAK]),
+    ("the same for 100, sampled", &[Sampled, OF_100, LEAK]),
     ("1,000, in six steps", &[Steps]),
+    ("in six steps, beside 3,000 for 0.2", &[OF_02, Steps]),
+    ("a `Vec` that doubles", &[Does::Vec]),
     ("30, alone", &[Leaks(30.0)]),
     ("1,000, beside a million", &[Base(1_000_000), LEAK]),
+    ("3,000, beside bursts", &[FEW, Bursts, Leaks(3_000.0)]),
+    ("3,000, beside a daily swing", &[Swing, Leaks(3_000.0)]),
 ];
 
 impl Does {
@@ -150,6 +161,10 @@ impl Does {
                 }
                 Steps => (1_000.0 / 6.0 * (6.0 * at / whole + share).floor()) as u64,
                 Base(objects) => objects,
+                Does::Vec => {
+                    let age = 0.2 + 0.25 * share * whole;
+                    ((at + age) * 10_000.0 / whole).log2().ceil().exp2() as u64
+                }
             }
         };
         at.iter().map(of).collect()
@@ -176,15 +191,23 @@ pub(crate) fn drawn((_, does): Shape, random: &mut Random, dumps: usize) -> Stac
             *level += more;
         }
     }
-    let counted = levels.iter().map(|level| Tally {
-        objects: *level,
-        bytes: SIZE * level,
+    let is_vec = matches!(does, [Does::Vec]);
+    let counted = levels.iter().map(|level| match is_vec {
+        true => Tally {
+            objects: 1,
+            bytes: 8 * level,
+        },
+        false => Tally {
+            objects: *level,
+            bytes: SIZE * level,
+        },
     });
     let interval = SampleInterval::new(if sampled { SAMPLED } else { 1 });
     Stack {
         at: at.iter().map(|at| (1_000.0 * at) as u64).collect(),
         counted: counted.collect(),
         interval: interval.unwrap_or_default(),
+        unit: if is_vec { Unit::Bytes } else { Unit::Objects },
     }
 }
 
