@@ -270,7 +270,7 @@ fn by_hand() {
         message(1, "08 03 10 04"), // space in bytes
         // Locations packed, values not; a label that nobody asked for.
         message(2, "0a 02 01 07 10 05 10 f4 03 1a 02 08 03"),
-        // The same the other way, with the values first, and an id that is an address.
+        // This one has the values first, and an id that is an address.
         message(2, "12 02 01 09 08 90 80 a8 02"),
         message(2, "12 02 00 00"), // no location
         // 0x1000 to 0x2000

@@ -132,7 +132,7 @@ impl Dump {
     }
 }
 
-/// In milliseconds.
+/// An hour, in milliseconds.
 const HOUR: u64 = 3_600_000;
 
 /// Returns the uptime in milliseconds at which a birth begins, as readers compute it. `None`

@@ -105,8 +105,8 @@ impl Demo {
         Ran::of(&output.unwrap()).has(0, says)
     }
 
-    /// Everything of the user's, with the time and size of each file. What is built is kept there,
-    /// and objects are not the user's to see.
+    /// Returns every file of the user with its time and size, without git's objects and what cargo
+    /// builds.
     fn everything(&self) -> String {
         let ours = "( -path ./target -o -path ./.git/objects ) -prune";
         let files = format!(". {ours} -o -type f -printf %p_%T@_%s\\n");
@@ -124,7 +124,7 @@ impl Demo {
         Ran::of(&command.output().unwrap())
     }
 
-    /// One that measures.
+    /// Runs a command that measures.
     pub(crate) fn measures(&self, line: &str) -> Ran {
         self.plimsoll(&format!("{line} --budget 60s --target-dir"), &self.target)
     }
@@ -132,7 +132,7 @@ impl Demo {
 
 #[test]
 fn from_init_on_an_old_tag_to_the_commit() {
-    // Not in this repository: cargo would take it for a part of it.
+    // This folder is outside of this repository: cargo would take it for a part of it.
     let folder = tempfile::tempdir().unwrap();
     let demo = Demo::at(folder.path().join("demo"));
     init(&demo.top);

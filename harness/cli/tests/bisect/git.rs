@@ -53,14 +53,14 @@ pub(crate) fn init(dir: &Path) {
     git(dir, "init --quiet --initial-branch=main --template=");
 }
 
-/// A repository of all that is there.
+/// Makes a repository of all files in a folder.
 pub(crate) fn commit_all(dir: &Path) {
     init(dir);
     git(dir, "add .");
     git(dir, "commit --quiet -m all");
 }
 
-/// A file, and the folders that it is in.
+/// Writes a file, and makes the folders that it is in.
 pub(crate) fn write(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text).unwrap();

@@ -52,7 +52,7 @@ fn project(releases: &[Does]) -> (Demo, Kept) {
     let mut packages = metadata["packages"].as_array().unwrap().iter();
     let leaky = packages.find(|package| package["name"] == "leaky").unwrap();
     let kept = || Kept::of(leaky["manifest_path"].as_str().unwrap().as_ref());
-    // Of a run that was killed, with other sources.
+    // A run that was killed left this, with other sources.
     drop(kept());
     commit_all(&project.top);
     (project, kept())
@@ -107,7 +107,7 @@ fn the_release_that_brought_it_and_the_one_that_mended_it() {
     let picture = fs::read_to_string(brought["flamegraph"].as_str().unwrap());
     assert!(picture.unwrap().contains("Cache::put"));
 
-    // From what was measured.
+    // The answer comes from what was measured.
     let parts = [
         "### `leaky 0.1.4` is the first release with which `fill` grows",
         "\n| Change | brought |\n",
@@ -116,7 +116,7 @@ fn the_release_that_brought_it_and_the_one_that_mended_it() {
     ];
     let markdown = bisect(LEAKY, "0.1.4..0.1.0 --format markdown");
     markdown.has(0, &parts);
-    // Only those that are named.
+    // Only releases that are named are measured.
     let named = json!({"builds": 0, "dep": {"version": "0.1.4", "before": "0.1.0"}});
     found("0.1.4,0.1.0", 0, named);
     let same = json!({"result": "no-difference", "dep": {"change": null}});

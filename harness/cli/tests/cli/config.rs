@@ -215,7 +215,7 @@ fn the_schema_is_printed() {
 fn refused(file: &str) -> Vec<String> {
     static PARSED: LazyLock<Schema> =
         LazyLock::new(|| Schema::of(&serde_json::from_str(SCHEMA).unwrap()));
-    // Of what settings can be, TOML and JSON have the same.
+    // TOML and JSON have the same types for every setting.
     PARSED.errors(&toml::from_str(file).unwrap())
 }
 

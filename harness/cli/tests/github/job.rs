@@ -320,7 +320,7 @@ impl Job {
         self.upload_of(FORKS_RUN, "topic", name, report);
     }
 
-    /// The same of any run, of a branch.
+    /// The same for any run of a branch.
     pub(crate) fn upload_of(&self, run: u64, branch: &str, name: &str, report: &Value) {
         let zip = zip_of(&[("report.json", report.to_string().as_bytes())]);
         self.state().add_artifact(run, branch, name, zip);

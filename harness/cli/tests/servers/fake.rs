@@ -20,7 +20,7 @@ impl Fake {
         Fake::start("http", |stream| stream, answer)
     }
 
-    /// One that has the same for everybody, by TLS.
+    /// Starts a server that answers everybody in the same way, over TLS.
     pub(crate) fn with_tls(config: ServerConfig, answer: Vec<u8>) -> Fake {
         let config = Arc::new(config);
         let accept = move |stream| {

@@ -49,7 +49,7 @@ fn said(command: &mut Command) -> Ran {
     Ran::of(&command.output().unwrap())
 }
 
-/// That it ends with that status, and prints all of these.
+/// Asserts that it ends with that status, and prints all of these.
 #[track_caller]
 fn says(command: &mut Command, status: i32, expected: &[&str]) -> Ran {
     said(command).has(status, expected)

@@ -61,7 +61,7 @@ pub(crate) fn jemalloc(leaked: u64) -> String {
     )
 }
 
-/// The same of another process.
+/// The same for another process.
 pub(crate) fn moved(dump: &str) -> String {
     dump.replace("55555555", "66666666")
 }

@@ -79,7 +79,7 @@ fn who_is_asked_for_a_profile() {
     let unknown = ["UnknownIssuer", "its certificate is not trusted"];
     let other_name = ["not valid for name", "its certificate is not trusted"];
     let expired = ["expired", "SSL_CERT_FILE"];
-    // As TiKV does.
+    // TiKV answers in this way.
     let asks_back = ["requires a client certificate", "curl --cert"];
     for (config, status, expected) in [
         (ours.signs(host, 4_000, &nobody), 0, ["leak", ""]),

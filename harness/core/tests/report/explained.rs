@@ -61,7 +61,7 @@ fn between(generation: usize) -> u64 {
 #[test]
 fn pages() {
     let cases: [(&str, Alive); 3] = [
-        // One in a hundred stays, of what is gone a rung later.
+        // One object in 100 iterations stays, and the others are gone a rung later.
         ("a_leak_beside_what_comes_and_goes", |at, born| {
             match at == born {
                 true => 200 - 7 * (born as u64 % 3),
@@ -74,7 +74,7 @@ fn pages() {
         ("births_that_become_more", |at, born| {
             between(born) >> (at - born).min(63)
         }),
-        // About as many in each octave, at one of its rungs.
+        // Each octave has about as many, at one of its rungs.
         ("a_level_that_never_falls", |_, born| match born % 8 {
             0 => 41,
             4 => 40,

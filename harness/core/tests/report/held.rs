@@ -184,7 +184,7 @@ fn what_one_thing_holds_is_one_entry() {
 
 #[test]
 fn the_place_is_what_a_fix_changes() {
-    // The container itself, which grows.
+    // This is the container itself, which grows.
     let one = containers("Arc<Session>", 1, "1 Box<Store> @ store::open:9 < state");
     let rows = [
         ("1 Vec<u8> @ store::open:9 < state", "store::open"),

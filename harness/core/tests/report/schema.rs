@@ -98,7 +98,7 @@ proptest! {
             schema["properties"].as_object().into_iter().flatten().map(|(key, _)| key.clone()).collect()
         };
         let known: BTreeSet<_> = schemas.chain([&*SCHEMA, cycle]).map(keys).collect();
-        // One of each kind.
+        // This has one of each kind.
         let kind = |place: &str| place.replace(|c: char| c.is_ascii_digit(), "");
         let places = objects(String::new(), &file).into_iter().map(|(at, _)| (kind(&at), at));
         let places: BTreeMap<String, String> = places.collect();
@@ -113,7 +113,7 @@ proptest! {
     }
 }
 
-/// Every object in a value, and where it is.
+/// Returns every object in a value, and where it is.
 fn objects(at: String, value: &Value) -> Vec<(String, &Value)> {
     let parts: Vec<(String, &Value)> = match value {
         Value::Object(entries) => entries.iter().map(|(key, of)| (key.clone(), of)).collect(),

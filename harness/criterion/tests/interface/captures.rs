@@ -7,7 +7,7 @@ mod benches {
         Benchmark, BenchmarkId, Criterion, ParameterizedBenchmark, criterion_group, criterion_main,
     };
 
-    // For example a folder, which is to be removed.
+    // What is captured may be a folder, which is to be removed.
     use crate::session::Loud;
 
     fn functions(c: &mut Criterion) {

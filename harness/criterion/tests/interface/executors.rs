@@ -68,7 +68,7 @@ mod benches {
         });
     }
 
-    /// On the executors of features, which `cargo test --features stable` switches on.
+    /// Runs on the executors that features bring; `cargo test --features stable` switches them on.
     fn features(c: &mut Criterion) {
         let _ = &c;
         #[cfg(feature = "async_smol")]

@@ -18,7 +18,7 @@ macro_rules! tests {
     };
 }
 
-/// What every criterion lets a benchmark set, and plimsoll has no use for.
+/// Sets what every version of criterion lets a benchmark set, and plimsoll has no use for.
 #[cfg(target_os = "linux")]
 macro_rules! with_statistics {
     ($of:expr) => {

@@ -304,7 +304,7 @@ fn a_full_buffer_passes_and_is_quiet() {
     project.passes("bounded", "EXPLAIN=bounded THRESHOLD=100", said);
 }
 
-/// A slow one under churn; in C code.
+/// A slow leak beside churn, and a leak in C code.
 fn leaks_of_every_kind_fail_by_their_rates() {
     let project = Project::new("kinds");
     let all = "MAX_ITERATIONS=40000";

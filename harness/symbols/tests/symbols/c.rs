@@ -24,8 +24,8 @@ fn check_unnamed(process: &Process, note: &str) {
     assert_eq!(said(process), hidden + &exported + &summary);
 }
 
-/// Position-independent, and at a fixed address; at the offsets of the file, and elsewhere. The order
-/// of the mappings changes nothing.
+/// A program may be position-independent or not, and mapped at the offsets of the file or elsewhere.
+/// The order of the mappings changes nothing.
 #[test]
 fn names_and_lines_wherever_code_is() {
     for flags in [["-g", "-fPIE", "-pie"], ["-g", "-fno-pie", "-no-pie"]] {

@@ -184,7 +184,7 @@ fn nested_as_deep_as_the_file_is_long_or_the_same_over_and_over() {
         (".rept 50000\n function\n .endr", "", (1, "")),
         (of_ranges, ranges, (1, TOO_MUCH)),
         ("", units, (1, TOO_MUCH)),
-        // A name that is its own origin.
+        // This name is its own origin.
         (around, "", (1, "")),
     ] {
         check(&[], main, more, expected);

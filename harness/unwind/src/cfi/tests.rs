@@ -38,7 +38,7 @@ impl File {
         let code = maps.lines().filter(|line| line.contains(" r-xp "));
         let named = code.filter_map(|line| line.split_whitespace().nth(5));
         let files: BTreeSet<&str> = named.collect();
-        // Of another test, it may be gone any moment.
+        // A mapping of another test may be gone at any moment.
         let parsed = |name| File::parse(name, &std::fs::read(name).ok()?);
         files.into_iter().filter_map(parsed).collect()
     }

@@ -8,7 +8,7 @@ use crate::a_project::CODE;
 use crate::git::{commit_all, write};
 use crate::project::Ran;
 
-/// What a release does.
+/// What the crate does in a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Does {
     Nothing,

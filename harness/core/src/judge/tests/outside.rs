@@ -38,7 +38,7 @@ fn leaks_are_found_by_their_rates() {
 fn what_is_less_than_the_threshold_is_within() {
     assert_snapshot!(outside(45, FLAT), @"within, 1 per 1000");
     assert_snapshot!(outside(45, |n| (0, BASE + 24 * n)), @"within, 1 per 1000");
-    // A pool that is full.
+    // This pool is full.
     assert_snapshot!(outside(45, |n| (0, BASE + n.min(900) * 8_192)), @"within, 1 per 1000");
     // A ladder of 304 iterations has a coarser threshold.
     assert_snapshot!(outside(18, |n| (0, BASE + 1_024 * n)), @"within, 1 per 10 (coarsened)");

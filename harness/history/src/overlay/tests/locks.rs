@@ -136,7 +136,7 @@ fn lockfile_of_the_first_format() {
     let world = locked(NEWER, "probe = '1'");
     let mut lock: cargo_lock::Lockfile = world.read("old/Cargo.lock").parse().unwrap();
     lock.version = cargo_lock::ResolveVersion::V1;
-    // The checksums are apart.
+    // The checksums stand apart from the packages.
     world.write("old/Cargo.lock", &lock.to_string());
     assert_eq!(lay(&world), TWO_BASES);
 }
@@ -191,7 +191,7 @@ fn lockfile(packages: &str) -> String {
 #[test]
 fn merged() {
     for (old, new, added, kept) in [
-        // The old version stays, of git and of a registry whose requirements are not known.
+        // The old version stays if it is of git, or of a registry whose requirements are not known.
         (
             "base 0.1.0 git+https://example.com/base#1111
              demo 0.1.0: base
@@ -203,7 +203,7 @@ fn merged() {
             &["probe"][..],
             &[("0.2.0", "0.1.0"), ("#2222", "#1111"), ("1.2.0", "1.0.0")][..],
         ),
-        // One version of two sources.
+        // One version comes from two sources.
         (
             "base 1.0.0 HERE
              code 1.0.0 HERE: base
@@ -221,7 +221,7 @@ fn merged() {
         let lock = Lock::parse(&new).unwrap();
         let added = added.iter().map(|name| (*name).to_owned()).collect();
         let merged = lock.merge_into(&lockfile(old), "demo", &added, &Requirements::default());
-        // The new one, with the versions of the old.
+        // The new lockfile gets the versions of the old one.
         let kept = kept.iter();
         let expected = kept.fold(new.clone(), |text, (new, old)| text.replace(new, old));
         assert_eq!(merged.unwrap().text, expected);

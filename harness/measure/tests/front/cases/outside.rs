@@ -32,7 +32,7 @@ pub(super) fn memory_outside_the_allocator_is_found_by_its_rate() {
     }
 }
 
-/// Of a file in memory, until the kernel allows no more.
+/// The workload maps files until the kernel allows no more.
 pub(super) fn mapped_files_are_found_by_their_number() {
     let project = Project::new("mappings");
     let said = "maps_memfd:\n+1.00 mapped files per iteration
