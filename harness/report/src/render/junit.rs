@@ -114,7 +114,7 @@ fn render_case(page: &mut String, scenario: &Scenario, class: &str, prefix: &str
     attribute(page, "classname", class);
     attribute(page, "name", &scenario.name);
     attribute(page, "time", "0");
-    let findings = scenario.report().map(|report| &report.findings);
+    let findings = scenario.report().map(plain::findings);
     let mut findings = findings.into_iter().flatten();
     // The first finding that grows needs a person most.
     let place = findings.find_map(|finding| {
@@ -181,7 +181,7 @@ fn properties(joined: &Joined, suite: &[&Scenario]) -> Vec<(String, String)> {
         if let Some(rung) = report.rungs.last() {
             add(of("iterations"), rung.iterations.to_string());
         }
-        for (number, finding) in report.findings.iter().take(MAX_RATES).enumerate() {
+        for (number, finding) in plain::findings(report).iter().take(MAX_RATES).enumerate() {
             let of = |what: &str| of(&format!("{}.{what}", number + 1));
             add(of("grows"), finding.name().to_owned());
             add(of("verdict"), finding.verdict.to_string());

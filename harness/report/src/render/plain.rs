@@ -1,8 +1,10 @@
-//! What SARIF and JUnit share: clean text, and the place of a finding in the repository.
+//! What SARIF and JUnit share: clean text, which findings count, and the place of a finding in the
+//! repository.
 
 use plimsoll_core::Frame;
 use plimsoll_core::fold::unversioned;
-use plimsoll_core::report::Finding;
+use plimsoll_core::judge::Verdict;
+use plimsoll_core::report::{Finding, Report};
 use plimsoll_core::text::escape::is_hidden;
 
 /// Returns text without control characters, except the line feed, and without characters that
@@ -24,6 +26,14 @@ pub(crate) fn clean_line(text: &str, most: usize) -> String {
     match chars.next() {
         Some(_) => line + "…",
         None => line,
+    }
+}
+
+/// Returns the findings that count: those of a broken measurement mean nothing.
+pub(super) fn findings(report: &Report) -> &[Finding] {
+    match report.verdict {
+        Verdict::Broken => &[],
+        _ => &report.findings,
     }
 }
 

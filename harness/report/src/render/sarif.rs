@@ -208,9 +208,7 @@ fn found(joined: &Joined) -> Vec<Found<'_>> {
             }
             Outcome::Report(report) => report,
         };
-        // The findings of a broken measurement mean nothing.
-        let broken = report.verdict == Verdict::Broken;
-        let findings = report.findings.iter().filter(|_| !broken);
+        let findings = plain::findings(report).iter();
         for finding in findings.filter(|finding| finding.is_unused()) {
             if let Some(rule) = rule(finding) {
                 let message = message::unused(scenario, report, finding);
