@@ -2,7 +2,7 @@
 
 use toml::de::DeArray;
 
-use super::text::{Draft, Place, quoted};
+use super::text::{Draft, Place, toml_string};
 use super::{PatternFrame, StackPattern};
 use crate::fold::normalize_frame;
 
@@ -14,7 +14,7 @@ const OWN_LINE: &str = "\n    ";
 pub(super) fn written(pattern: &StackPattern) -> String {
     let frames = pattern.frames().iter();
     let mut lines: String = frames
-        .map(|frame| format!("{OWN_LINE}{},", quoted(frame.as_str())))
+        .map(|frame| format!("{OWN_LINE}{},", toml_string(frame.as_str())))
         .collect();
     if !lines.is_empty() {
         lines.push('\n');
@@ -38,7 +38,7 @@ pub(super) fn rewrite(draft: &mut Draft, start: usize, array: &DeArray, to: &Sta
     let (old, new) = (root..from.len() - leaf, &to[root..to.len() - leaf]);
 
     for (frame, name) in array[old.clone()].iter().zip(new) {
-        draft.replace(frame.span(), quoted(name));
+        draft.replace(frame.span(), toml_string(name));
     }
     match new.get(old.len()..) {
         Some(more) => insert(draft, start, array, old.end, more),
@@ -54,7 +54,7 @@ fn insert(draft: &mut Draft, start: usize, array: &DeArray, at: usize, names: &[
         end = frame.span().end;
     }
     let between = if has_lines { OWN_LINE } else { " " };
-    let names = names.iter().map(|name| quoted(name));
+    let names = names.iter().map(|name| toml_string(name));
     let (place, frames): (usize, String) = match (array.get(at), array.last()) {
         (Some(next), _) => (
             next.span().start,

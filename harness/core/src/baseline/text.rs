@@ -270,7 +270,7 @@ impl Value<'_> {
 
     pub(super) fn written(self) -> String {
         match self {
-            Value::Text(text) => quoted(text),
+            Value::Text(text) => toml_string(text),
             Value::Number(number) => format!("{number:?}"),
             Value::Count(count) => count.to_string(),
             Value::Day(day) => day.to_string(),
@@ -280,7 +280,7 @@ impl Value<'_> {
 
 /// Returns a text as a TOML string: as it is read most easily, between quotes that it does not
 /// contain, and over several lines if it has several.
-pub(super) fn quoted(text: &str) -> String {
+pub(super) fn toml_string(text: &str) -> String {
     let has = |wanted: &[char]| text.contains(wanted);
     let is_hidden = |char: char| char.is_control() && char != '\n';
     match text.contains(is_hidden) || has(&['\\']) && has(&['\'', '\n']) {

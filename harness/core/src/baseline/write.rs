@@ -300,13 +300,13 @@ fn add(
     at: &SmallMap<AllowanceSubject, Vec<usize>>,
 ) {
     let subject = match &allowance.subject {
-        AllowanceSubject::Stack(pattern) => format!("stack = {}\n", frames::written(pattern)),
+        AllowanceSubject::Stack(pattern) => format!("stack = {}", frames::written(pattern)),
         AllowanceSubject::Resource(resource) => {
-            format!("resource = {}\n", Value::Text(resource.as_str()).written())
+            format!("resource = {}", Value::Text(resource.as_str()).written())
         }
     };
     let values = values(allowance, allowance.bytes_law != allowance.law);
-    let table = table(&format!("[[allow]]\n{}", subject.trim_end()), values);
+    let table = table(&format!("[[allow]]\n{subject}"), values);
     let all = at.iter();
     let greater = all.filter(|(subject, _)| *subject > allowance.subject);
     let greater = greater.flat_map(|(_, at)| at);
