@@ -551,27 +551,32 @@ fn with_its_headers_at_the_end_of_the_file() {
 fn generated_code_where_a_library_was() {
     let _alone = ALONE.lock();
     modules::prepare_table();
-    let library = Compiled::new("gone", &["-O2"]);
-    modules::refresh(true);
-    let place = (library.function("plain") as usize) & !4_095;
-    drop(library);
-    cache::clear();
-    // SAFETY: mmap(2) at a place where nothing is any longer, or else it fails.
-    unsafe {
+    // SAFETY: mmap(2) where nothing is any longer, or else it fails.
+    let map = |place: usize| unsafe {
         let protection = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
         let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
-        let code = libc::mmap(place as *mut c_void, 4_096, protection, kind, -1, 0);
-        assert_eq!(code as usize, place);
-        code.cast::<u8>().write_bytes(0, 4_096);
-        libc::munmap(code, 4_096);
-    }
+        libc::mmap(place as *mut c_void, 4_096, protection, kind, -1, 0)
+    };
+    // A thread of another test may take the place first, for its stack.
+    let code = (0..100)
+        .find_map(|_| {
+            let library = Compiled::new("gone", &["-O2"]);
+            modules::refresh(true);
+            let place = (library.function("plain") as usize) & !4_095;
+            drop(library);
+            Some(map(place)).filter(|&code| code as usize == place)
+        })
+        .expect("the place of a library that is gone");
+    cache::clear();
     let mut frames = [ptr::null_mut(); 4];
     let captured = machine::Captured {
-        pc: place as u64 + 16,
+        pc: code as u64 + 16,
         stack_pointer: &raw const frames as u64,
         ..machine::Captured::default()
     };
     assert_eq!(walk(&captured, &mut frames), (0, End::NoInformation));
+    // SAFETY: mapped above, and used by nothing else.
+    unsafe { libc::munmap(code, 4_096) };
     modules::prepare(Files::Loaded);
 }
 
