@@ -56,12 +56,13 @@ pub struct Target {
 pub mod __private {
     pub use crate::Target;
     pub use crate::entry::main;
+    pub use crate::scenario::Scenarios;
     pub use plimsoll_subject::{Allocator, IS_SUPPORTED};
     pub use std::process::ExitCode;
 }
 
-/// Defines the `main` of a test target with `harness = false`. It takes the scenarios, and
-/// reports them in this order.
+/// Defines the `main` of a test target with `harness = false`. It takes scenarios, and lists of
+/// them (`Vec<Scenario>`, `[Scenario; N]`), and reports them in this order.
 ///
 /// The macro declares jemalloc as the program's allocator. If a project declares an allocator
 /// itself, it writes `plimsoll::main!(allocator = existing; a(), b());`. A run is then
@@ -72,8 +73,11 @@ pub mod __private {
 /// fn nothing() -> Scenario {
 ///     Scenario::new("nothing", || |_i: u64| {})
 /// }
-/// # mod target { use super::nothing;
-/// plimsoll::main!(nothing());
+/// fn of_a_module() -> Vec<Scenario> {
+///     vec![Scenario::new("nothing_else", || |_i: u64| {})]
+/// }
+/// # mod target { use super::{nothing, of_a_module};
+/// plimsoll::main!(nothing(), of_a_module());
 /// # }
 /// # fn main() {}
 /// ```
@@ -87,7 +91,11 @@ macro_rules! main {
                     name: ::std::env!("CARGO_CRATE_NAME"),
                     manifest_dir: ::std::env!("CARGO_MANIFEST_DIR"),
                 },
-                || ::std::vec![$($scenario),*],
+                || {
+                    let mut all = ::std::vec::Vec::new();
+                    $($crate::__private::Scenarios::add_to($scenario, &mut all);)*
+                    all
+                },
             )
         }
     };

@@ -196,6 +196,35 @@ impl std::fmt::Debug for Scenario {
     }
 }
 
+/// What [`main!`](crate::main) takes.
+#[diagnostic::on_unimplemented(
+    message = "`main!` takes scenarios and lists of scenarios, and this is a `{Self}`",
+    label = "not a `Scenario`, a `Vec<Scenario>` or a `[Scenario; N]`",
+    note = "a function that makes a scenario has to be called: `name()`"
+)]
+pub trait Scenarios {
+    /// Adds it, or all that are in it, at the end.
+    fn add_to(self, all: &mut Vec<Scenario>);
+}
+
+impl Scenarios for Scenario {
+    fn add_to(self, all: &mut Vec<Scenario>) {
+        all.push(self);
+    }
+}
+
+impl Scenarios for Vec<Scenario> {
+    fn add_to(self, all: &mut Vec<Scenario>) {
+        all.extend(self);
+    }
+}
+
+impl<const N: usize> Scenarios for [Scenario; N] {
+    fn add_to(self, all: &mut Vec<Scenario>) {
+        all.extend(self);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::rc::Rc;
