@@ -25,6 +25,14 @@ use crate::protocol::{Greeting, Walks};
 /// incomplete. The caches of the process and its threads hold about this much.
 const CACHED_PER_THREAD: u64 = 1 << 20;
 
+/// The largest size class whose objects jemalloc calls small, in bytes. A sampled object gets pages
+/// of its own, and for this class they are counted as an object of the next one
+/// (`arena_prof_promote` in jemalloc's `arena.c`).
+const LARGEST_SMALL: u64 = 14 << 10;
+
+/// Bytes that jemalloc counts for a sampled object of that class beyond the bytes in the profile.
+const BEYOND_LARGEST_SMALL: u64 = 2 << 10;
+
 /// The most bytes between the start of one of the canary's functions and a return address into it.
 const CANARY_EXTENT: u64 = 256;
 
@@ -425,7 +433,8 @@ impl Profile {
         let sampled_object = self.sampled_object?;
         // The most that the profile explains. In an exact profile: all live bytes, and for
         // every live object what jemalloc adds to a small one. In a sampled profile: the
-        // estimate of the live bytes, and the canaries so far.
+        // estimate of the live bytes, and the canaries so far. In both, what jemalloc adds
+        // to the largest small objects: as many as the live bytes can be.
         let canary = self.plan.canary();
         let outside: Vec<i128> = self
             .rungs
@@ -437,7 +446,9 @@ impl Profile {
                     true => i128::from(sampled_object) * i128::from(rung.live.objects),
                     false => i128::from(canaries),
                 };
-                let explained = i128::from(rung.live.bytes) + of_samples;
+                let largest = rung.live.objects.min(rung.live.bytes / LARGEST_SMALL);
+                let of_largest = i128::from(largest * BEYOND_LARGEST_SMALL);
+                let explained = i128::from(rung.live.bytes) + of_samples + of_largest;
                 i128::from(rung.allocated.unwrap_or(0)) - explained
             })
             .collect();
