@@ -75,6 +75,13 @@ const LIST_PER_SECOND: f64 = 1_024.0;
 /// Bytes per iteration from which a buffer that doubles is a list to which iterations add.
 const LIST_PER_ITERATION: f64 = 4.0;
 
+/// How often the largest share of a list is its smallest, in bytes for each of its objects. A list
+/// doubles, and its objects are counted only at rungs.
+const SHARES: f64 = 3.0;
+
+/// The fewest objects of which a list's share is taken.
+const IN_LIST: u64 = 16;
+
 /// Iterations, and the time that they take or took.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Stretch {
@@ -268,14 +275,11 @@ impl Octaves {
         let [first, .., last] = last_octave(finding) else {
             return None;
         };
-        let is_buffer = finding.verdict == Verdict::Regressed
-            && finding.subject.unit().is_none()
-            && last.objects <= first.objects;
         let bytes = to_f64(last.bytes.saturating_sub(first.bytes));
         let per_second = bytes / self.last.time.as_secs_f64();
         let is_slow = (is_beside_clock || per_second < LIST_PER_SECOND)
             && bytes / to_f64(self.last.iterations.max(1)) < LIST_PER_ITERATION;
-        (is_buffer && bytes > 0.0 && is_slow).then_some(Told::Nothing)
+        (is_buffer(finding) && bytes > 0.0 && is_slow).then_some(Told::Nothing)
     }
 
     /// Returns the rate with time, over the octave and the slow stretch. `followed` is how long the
@@ -488,6 +492,34 @@ fn greatest_common_divisor(a: u64, b: u64) -> u64 {
         0 => a,
         _ => greatest_common_divisor(b, a % b),
     }
+}
+
+/// Returns whether a finding may be the buffer of a list that has what another finding allocates: it
+/// doubled, and at each rung of two octaves and more it was as long as the objects of the other one
+/// needed, at their most so far.
+pub(crate) fn may_list(finding: &Finding, of: &Finding) -> bool {
+    let mut most = 0;
+    let shares = finding.levels.iter().zip(&of.levels);
+    let shares = shares.filter_map(|(list, of)| {
+        most = most.max(of.objects);
+        (most >= IN_LIST).then(|| to_f64(list.bytes) / to_f64(most))
+    });
+    let shares: Vec<f64> = shares.collect();
+    let least = shares.iter().copied().fold(f64::INFINITY, f64::min);
+    let greatest = shares.iter().copied().fold(0.0, f64::max);
+    is_buffer(finding)
+        && finding.subject != of.subject
+        && shares.len() > 2 * RUNGS_PER_OCTAVE
+        && greatest <= SHARES * least
+}
+
+/// Returns whether a finding may be a buffer that doubles: its bytes grow, and its objects do not.
+fn is_buffer(finding: &Finding) -> bool {
+    let octave = last_octave(finding);
+    let objects = |level: Option<&Tally>| level.map(|level| level.objects);
+    finding.verdict == Verdict::Regressed
+        && finding.subject.unit().is_none()
+        && objects(octave.last()) <= objects(octave.first())
 }
 
 fn last_octave(finding: &Finding) -> &[Tally] {
