@@ -30,6 +30,10 @@ use crate::profile::{
 };
 use crate::protocol::{Command, Greeting, Walks};
 
+/// How many times slower than later iterations the first ones are, at least, if the pace is not
+/// theirs.
+const SLOW_BEGINNING: u64 = 4;
+
 /// How far a ladder came, and why it went no further.
 #[derive(Debug, Default)]
 pub(crate) struct Climb {
@@ -148,11 +152,12 @@ fn ascend(
     let descriptors = observe::descriptor_limit(subject.process());
     let mappings = observe::mapping_limit();
     let started = Instant::now();
-    climb.pace = pilot(subject, route)?;
+    let piloted;
+    (climb.pace, piloted) = pilot(subject, route)?;
     let (mut ran, mut waited) = (Duration::ZERO, Duration::ZERO);
     let mut last: Option<Rung> = None;
     loop {
-        let done = last.as_ref().map_or(0, |rung| rung.iterations);
+        let done = last.as_ref().map_or(piloted, |rung| rung.iterations);
         let next = rung(profile.rungs.len());
         let elapsed = started.elapsed().saturating_sub(waited);
         climb.pace.reached(done, elapsed);
@@ -236,18 +241,28 @@ fn run(
     })
 }
 
-/// Runs the few iterations before the first rung, to measure how long they take.
-fn pilot(subject: &mut Subject<'_>, route: &Route<'_>) -> Result<Pace, Stop> {
-    let mut pace = Pace::default();
-    let mut done = 0;
-    let short = |until: &u64| *until <= route.terms.settings.max_iterations;
-    for until in [1, 4].into_iter().take_while(short) {
-        // The first iteration is unlike all others, so a later measurement replaces it.
-        pace = Pace::default();
-        pace.note(until - done, run(subject, route, None, until)?);
+/// Runs a few iterations before the first rung, to measure how long they take. Returns how many.
+///
+/// The first iteration is unlike all others. Where the next ones connect or fill a pool, they are
+/// far slower than those that follow. So while a ladder at their pace is out of reach, more
+/// iterations run, and a pace that is several times faster replaces theirs.
+fn pilot(subject: &mut Subject<'_>, route: &Route<'_>) -> Result<(Pace, u64), Stop> {
+    let (terms, started) = (&route.terms, Instant::now());
+    let (mut pace, mut done) = (Pace::default(), 0);
+    for until in [1, 4, 8, 12, 15] {
+        let is_enough = done >= 4
+            && (terms.may_reach(&pace, rung(0)) || started.elapsed() > terms.settings.budget / 2);
+        if is_enough || until > terms.settings.max_iterations {
+            break;
+        }
+        let mut these = Pace::default();
+        these.note(until - done, run(subject, route, None, until)?);
+        if done < 4 || these.predict(SLOW_BEGINNING) < pace.predict(1) {
+            pace = these;
+        }
         done = until;
     }
-    Ok(pace)
+    Ok((pace, done))
 }
 
 /// Times one iteration with the profile and one without it. Returns `None` if the subject
@@ -263,13 +278,12 @@ fn timed(
         ask(subject, route, command).ok()?;
         Some(started.elapsed().as_secs_f64())
     };
-    let from = done.max(4);
-    let exact = timed(&Command::Run(from + 1))?;
+    let exact = timed(&Command::Run(done + 1))?;
     // No profile contains what is allocated from here on.
     timed(&Command::Profile(false))?;
     Some(Pilot {
         exact,
-        inactive: timed(&Command::Run(from + 2))?,
+        inactive: timed(&Command::Run(done + 2))?,
         object: profile.mean_object.unwrap_or(64.0),
     })
 }

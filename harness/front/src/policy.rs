@@ -235,6 +235,13 @@ impl Terms<'_> {
         })
     }
 
+    /// Returns whether a ladder at this pace, whose next rung is this one, may be long enough for a
+    /// verdict.
+    pub(crate) fn may_reach(&self, pace: &Pace, next: u64) -> bool {
+        let enough = self.enough(pace);
+        enough.is_none_or(|enough| !self.is_out_of_reach(&enough, next))
+    }
+
     fn iterations_to_accuse(&self) -> u64 {
         judge::iterations_to_accuse(self.settings.threshold)
     }

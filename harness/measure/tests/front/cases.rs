@@ -49,6 +49,7 @@ pub(crate) const ALL: &[(&str, fn())] = by_name!(
     what_is_too_much_for_memory_is_sampled,
     what_is_too_slow_to_profile_exactly_is_sampled,
     a_threshold_out_of_reach_is_not_waited_for,
+    a_slow_beginning_is_not_the_pace,
     a_budget_that_is_too_short_by_half_is_overrun,
     threads_that_end_are_not_kept,
     threads_that_end_before_a_sample_are_told,

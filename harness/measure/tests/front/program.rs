@@ -289,6 +289,11 @@ fn leaks_beside_much() -> Scenario {
     })
 }
 
+/// As where the first iterations connect, or fill a pool.
+fn starts_slowly(i: u64) {
+    std::thread::sleep(Duration::from_millis(if i < 8 { 100 } else { 1 }));
+}
+
 fn is_slow(_: u64) {
     std::thread::sleep(Duration::from_millis(5));
 }
@@ -353,6 +358,7 @@ plimsoll::main!(
     drops_badly(),
     Scenario::new("left_out", || |_i: u64| {}).ignore("takes a day"),
     leaks_beside_much(),
+    Scenario::new("starts_slowly", || starts_slowly),
     Scenario::new("is_slow", || is_slow),
     Scenario::new("allocates_much", || allocates_much),
     keeps_deep_down(),

@@ -63,7 +63,7 @@ pub(super) fn what_is_too_slow_to_profile_exactly_is_sampled() {
     let unprofiled = "ISOLATION=off MAX_ITERATIONS=100";
     // One iteration tells the front how slow a profile is. On a machine that does other things
     // meanwhile it may be told wrong, so there are several budgets, and the likeliest is first.
-    let eighths_of_time = [12, 6, 24, 3, 48].repeat(4);
+    let eighths_of_time = [12, 17, 8, 24, 6, 34, 4, 48, 3].repeat(3);
     let is_sampled = eighths_of_time.into_iter().any(|eighths| {
         let started = Instant::now();
         project.exact("allocates_much", unprofiled).passes("");
@@ -107,6 +107,12 @@ pub(super) fn a_threshold_out_of_reach_is_not_waited_for() {
     let report = project.fails("is_slow", set, said);
     assert_eq!(ended(&report), (Inconclusive, LadderEnd::OutOfReach));
     assert!(report.rungs.len() < 4, "{:?}", report.rungs);
+}
+
+pub(super) fn a_slow_beginning_is_not_the_pace() {
+    let project = Project::new("slow_beginning");
+    let report = project.passes("starts_slowly", "BUDGET=2s", "");
+    assert_eq!((report.verdict, interval(&report)), (Within, 1));
 }
 
 pub(super) fn threads_that_end_are_not_kept() {
