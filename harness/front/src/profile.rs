@@ -291,15 +291,8 @@ impl Profile {
     /// Folds every stack that moved in the last rungs, and looks up the names that folding
     /// needs.
     pub(crate) fn observe(&mut self, normalization: &Normalization) -> (Observed, Sources) {
-        let from = self.rungs.len().saturating_sub(RUNGS_TO_RISE);
-        let moved: Vec<(&Vec<Avma>, &Series)> = self
-            .stacks
-            .iter()
-            .filter(|(_, series)| {
-                let moves = |levels: &[Tally]| levels.windows(2).any(|two| two[0] != two[1]);
-                moves(&series.levels()[from..]) || series.counted().get(from..).is_some_and(moves)
-            })
-            .collect();
+        let stacks = self.stacks.iter();
+        let moved: Vec<_> = stacks.filter(|(_, series)| self.moves(series)).collect();
         let before = self.looked_up.len();
         for (stack, _) in &moved {
             self.looked_up.extend(*stack);
@@ -348,6 +341,14 @@ impl Profile {
         (observed, sources)
     }
 
+    /// Returns whether a stack's level changes where a verdict looks. [`observe`](Self::observe)
+    /// leaves out all others.
+    fn moves(&self, series: &Series) -> bool {
+        let from = self.rungs.len().saturating_sub(RUNGS_TO_RISE);
+        let moves = |levels: &[Tally]| levels.windows(2).any(|two| two[0] != two[1]);
+        moves(&series.levels()[from..]) || series.counted().get(from..).is_some_and(moves)
+    }
+
     /// Returns what a dump after the ladder has on the stacks that were looked up, by folded stack
     /// and generation. All is in generation 0 if births are not known.
     pub(crate) fn fold(
@@ -360,7 +361,9 @@ impl Profile {
         for record in dump.records() {
             let (stack, generation) = birth::split(record.stack);
             let is_known = stack.iter().all(|one| self.looked_up.contains(one));
-            if is_known && record.counts.inuse != Tally::default() {
+            // Its addresses may all be in other stacks that were looked up.
+            let is_left_out = || self.stacks.get(stack).is_some_and(|one| !self.moves(one));
+            if is_known && record.counts.inuse != Tally::default() && !is_left_out() {
                 let of = alive.or_default(folder.fold(stack).stack);
                 let level = self.plan.interval().level(record.counts.inuse);
                 *of.or_default(generation.unwrap_or(0)) += level.tally;
@@ -704,6 +707,22 @@ mod tests {
         assert!(!coverage(Plan::sampled(9), 0));
         assert!(coverage(Plan::sampled(12), 1));
         assert!(!coverage(Plan::EXACT, 3));
+    }
+
+    #[test]
+    fn what_never_changes_is_left_out_after_the_ladder_as_well() {
+        let mut profile = Profile::new(&greeting(&[]), Plan::EXACT);
+        let stacks = |grows| [("0x10 0x20", grows), ("0x20 0x10", 1)];
+        for n in 1..=3 {
+            let text = dump(Plan::EXACT, &[("", n)], &stacks(n));
+            profile.add(text.as_bytes(), rung(16 * n), None).unwrap();
+        }
+        profile.observe(&Normalization::default());
+        let after = dump(Plan::EXACT, &[("", 4)], &stacks(5));
+        let after = HeapDump::parse(after.as_bytes()).unwrap();
+        let alive = profile.fold(&after, &Normalization::default());
+        let objects = alive.iter().flat_map(|(_, born)| born.iter());
+        assert_eq!(objects.map(|(_, alive)| alive.objects).sum::<u64>(), 5);
     }
 
     /// The number of records that a stack has must not change the level of a rung.
