@@ -9,6 +9,11 @@
 //! that. Caches are full long before 4,000 iterations, because a cache that still fills looks
 //! like a leak.
 
+/// The page has code for workloads, which has to compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/scenarios.md")]
+mod recipes {}
+
 mod connection_pool;
 mod dashmap_sessions;
 mod hashbrown_occupancy;

@@ -12,11 +12,15 @@ pub(crate) type Setup = Box<dyn FnOnce() -> Workload>;
 mod sealed {
     pub trait Sealed {}
     impl Sealed for () {}
-    impl<E: std::fmt::Debug> Sealed for Result<(), E> {}
+    impl<T, E: std::fmt::Debug> Sealed for Result<T, E> {}
 }
 
-/// Type that one iteration may return: `()`, or a `Result<(), E>`. An error fails the test with
-/// its `Debug` text, as an error that `main` returns does.
+/// Type that one iteration may return: `()`, or a `Result<T, E>`. A value is dropped. An error
+/// fails the test with its `Debug` text, as an error that `main` returns does.
+#[diagnostic::on_unimplemented(
+    message = "an iteration returns `()` or a `Result`, and this one a `{Self}`",
+    note = "to drop what the last expression returns, put a semicolon behind it"
+)]
 pub trait Iteration: sealed::Sealed {
     #[doc(hidden)]
     fn outcome(self) -> Result<(), String>;
@@ -28,8 +32,8 @@ impl Iteration for () {
     }
 }
 
-impl<E: Debug> Iteration for Result<(), E> {
+impl<T, E: Debug> Iteration for Result<T, E> {
     fn outcome(self) -> Result<(), String> {
-        self.map_err(|error| format!("{error:?}"))
+        self.map(drop).map_err(|error| format!("{error:?}"))
     }
 }
