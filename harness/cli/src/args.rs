@@ -127,6 +127,10 @@ pub(crate) struct InitArgs {
     #[arg(long)]
     pub(crate) no_workflows: bool,
 
+    /// Leave out benchmarks and the dependencies that they need
+    #[arg(long)]
+    pub(crate) no_benches: bool,
+
     /// Action that the workflows use, with the commit of its release
     #[arg(long, value_name = "OWNER/NAME@COMMIT", value_parser = action)]
     #[arg(conflicts_with = "no_workflows")]

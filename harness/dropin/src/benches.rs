@@ -104,10 +104,16 @@ fn harness(package: &Package, target: &Target) -> Harness {
     if needs("divan") && (source.contains("divan::") || !may_be_criterion) {
         return Harness::Divan;
     }
-    match may_be_criterion {
+    match may_be_criterion && !has_other_main(&source) {
         true => Harness::Criterion,
         false => Harness::Other,
     }
+}
+
+/// Returns whether a bench's root file calls the `main!` of another harness, as of iai, and never
+/// names criterion.
+fn has_other_main(source: &str) -> bool {
+    source.contains("::main!") && !source.to_ascii_lowercase().contains("criterion")
 }
 
 /// Returns the features of criterion that packages ask for.
@@ -186,6 +192,13 @@ impl fmt::Display for Bench {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn another_harness_is_told_from_criterion() {
+        assert!(has_other_main("fn a() {}\niai::main!(a);\n"));
+        assert!(!has_other_main("fn main() { shared::benches() }\n"));
+        assert!(!has_other_main("use criterion::Criterion;\nshared::main!(a);\n"));
+    }
 
     #[test]
     fn a_bench_with_a_main_of_its_own_says_so() {

@@ -118,7 +118,7 @@ impl<'a> Layout<'a> {
             is_found_in_root: is_default,
             is_found_here: is_found_from(&dir, is_default),
             benches: match (member, tested) {
-                (None, Some(tested)) => plimsoll_dropin::benches_of([tested])
+                (None, Some(tested)) if !args.no_benches => plimsoll_dropin::benches_of([tested])
                     .into_iter()
                     .filter(|bench| bench.harness == Harness::Criterion)
                     .collect(),

@@ -59,8 +59,9 @@ pub(crate) fn run(args: &InitArgs, out: &mut Out) -> anyhow::Result<()> {
     if let (false, Some(tested)) = (layout.benches.is_empty(), layout.tested) {
         let names: Vec<&str> = layout.benches.iter().map(|bench| &*bench.name).collect();
         out.note(&format!(
-            "{} has benchmarks of criterion: {}\n  they become tests of the same files, in {}; \
-             `cargo plimsoll bench` measures them without",
+            "{} has benchmarks of criterion: {}\n  they become tests of the same files, in {}\n  \
+             hint: for scenarios alone, run init with --no-benches; `cargo plimsoll bench` \
+             measures the benchmarks without any change",
             tested.name,
             names.join(", "),
             layout.name
