@@ -64,6 +64,8 @@ pub enum Question {
     /// The number of ways to cut the ladder into octaves in which each octave gained about
     /// twice as much as the one before.
     Doubles,
+    /// How many times the least level per iteration the greatest one is.
+    InPace,
     /// The gain of the octave that ends this many octaves before the last rung, in the view's
     /// unit. It is compared with the gain of the octave before.
     GoesOn(usize),

@@ -59,6 +59,14 @@ const MIN_OF_OCTAVE_BEFORE: f64 = 0.6;
 /// longest of many messages gain 1.4 times as much.
 const DOUBLING: RangeInclusive<f64> = 1.6..=2.5;
 
+/// How many times the least level per iteration the greatest one is, at most, of a list that grows
+/// by half: by half, and by as much as comes between two rungs.
+const IN_PACE: f64 = 1.9;
+
+/// Rungs of the last sixteen at which such a list may gain something: it does at six or seven. A
+/// thousand buffers that keep the room of their longest message gain something at each.
+const MAX_STEPS: usize = 9;
+
 /// Greatest number of old objects that may have died, as a share of the last octave's gain. No
 /// object of a leak dies. A cache that evicts random keys loses half of its old objects in
 /// each octave, which is as many as it gains.
@@ -291,6 +299,7 @@ impl Shape<'_> {
         let rises = (is_exempt || ask(self.gained()))
             && ask(self.died())
             && (ask(self.doubles())
+                || is_exempt && ask(self.few_steps()) && ask(self.in_pace())
                 || may_be_line
                     && (!is_exempt || ask(self.gained()))
                     && ask(self.goes_on(0))
@@ -346,15 +355,37 @@ impl Shape<'_> {
         Answer::at_least(Question::Doubles, number(doubling), number(least))
     }
 
-    /// Counts the rungs that gained something, of the last `rungs`.
+    /// Returns how many times the least level per iteration the greatest one is, over the rungs in
+    /// which growth shows. A list that grows by half, as many in C and C++ do, takes one or two steps
+    /// in an octave, so the gains of octaves say little.
+    fn in_pace(&self) -> Answer {
+        let rungs = self.levels.len().min(RUNGS_TO_RISE);
+        let (iterations, levels) = self.last(rungs);
+        let each = || levels.iter().zip(iterations).map(|(level, n)| level / n);
+        let least = each().fold(f64::INFINITY, f64::min);
+        let times = match least > 0.0 && rungs == RUNGS_TO_RISE {
+            true => each().fold(0.0, f64::max) / least,
+            false => f64::INFINITY,
+        };
+        Answer::at_most(Question::InPace, times, IN_PACE)
+    }
+
     fn steps(&self, rungs: usize) -> Answer {
+        let steps = self.count_steps(rungs);
+        Answer::at_least(Question::Steps(rungs), steps, number(MIN_STEPS))
+    }
+
+    fn few_steps(&self) -> Answer {
+        let rungs = self.levels.len().min(RUNGS_TO_RISE);
+        let steps = self.count_steps(rungs);
+        Answer::at_most(Question::Steps(rungs), steps, number(MAX_STEPS))
+    }
+
+    /// Counts the rungs that gained something, of the last `rungs`.
+    fn count_steps(&self, rungs: usize) -> f64 {
         let (_, levels) = self.last(rungs);
         let steps = levels.windows(2).filter(|pair| pair[1] > pair[0]);
-        Answer::at_least(
-            Question::Steps(rungs),
-            number(steps.count()),
-            number(MIN_STEPS),
-        )
+        number(steps.count())
     }
 
     /// Returns how far the furthest of the last `rungs` levels is from a straight line, as a

@@ -4,6 +4,7 @@ use std::ops::Range;
 use super::*;
 use crate::dump::SampleInterval;
 use crate::ladder::rung;
+use crate::to_u64;
 
 /// The growth of a level given by a function of the iterations done.
 fn growth_to(rungs: usize, level: impl Fn(u64) -> Tally) -> Growth {
@@ -138,6 +139,35 @@ fn a_few_objects_at_random_rise_if_they_stay() {
         let found = (growth.objects.law.to_string(), growth.objects.rising);
         assert_eq!(found, (law.to_owned(), rises), "{objects:?}: {growth:?}");
         assert_eq!(growth.is_rising(), rises, "{objects:?}: {growth:?}");
+    }
+}
+
+/// Of so many bytes, which grows when it is full, by this share.
+fn list_of(bytes: u64, share: f64) -> u64 {
+    let mut room = 32;
+    while room < bytes {
+        room += to_u64(to_f64(room) * share).max(1);
+    }
+    room
+}
+
+#[test]
+fn a_list_rises_if_it_grows_by_half_or_doubles() {
+    for share in [0.5, 0.6, 1.0] {
+        for rungs in 32..56 {
+            for each in [1.0, 8.0, 100.0 / 3.0] {
+                let pushed = |n: u64| to_u64(each * to_f64(n));
+                let grows = growth_to(rungs, |n| tally(1, list_of(pushed(n), share)));
+                assert!(grows.bytes.rising, "{share} {rungs} {each}: {grows:?}");
+                // It is full for an octave; or its content grows as the root of the iterations.
+                let most = pushed(rung(rungs - 6));
+                let full = growth_to(rungs, |n| tally(1, list_of(pushed(n).min(most), share)));
+                assert!(!full.bytes.rising, "{share} {rungs} {each}: {full:?}");
+                let root = |n: u64| list_of(to_u64(to_f64(pushed(n)).sqrt() * 64.0), share);
+                let slower = growth_to(rungs, |n| tally(1, root(n)));
+                assert!(!slower.bytes.rising, "{share} {rungs} {each}: {slower:?}");
+            }
+        }
     }
 }
 

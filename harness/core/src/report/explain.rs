@@ -181,6 +181,10 @@ fn said(answer: &Answer, number: impl Fn(f64) -> String) -> String {
         Question::Gained => ("gained in the last octave".to_owned(), &number),
         Question::Died => ("died, of what had been kept".to_owned(), &number),
         Question::Doubles => ("phases of the ladder that double".to_owned(), &plain),
+        Question::InPace => (
+            "the greatest level per iteration, in least ones".to_owned(),
+            &share,
+        ),
         Question::GoesOn(back) => (format!("gained in {}", octave(back)), &number),
         Question::Steps(rungs) => (format!("rungs of {rungs} that gained something"), &plain),
         Question::Off(rungs) => (
