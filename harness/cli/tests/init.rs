@@ -60,7 +60,11 @@ fn benches_become_tests_of_the_same_files() {
         "now measure with `CARGO_PROFILE_RELEASE_DEBUG=line-tables-only cargo test --release -p demo-leaks`",
     ];
     let shown = project.says("init --dry-run --no-benches", 0, &[]);
-    assert!(!shown.stdout.contains("plimsoll-criterion"), "{}", shown.stdout);
+    assert!(
+        !shown.stdout.contains("plimsoll-criterion"),
+        "{}",
+        shown.stdout
+    );
     project.says("init --yes", 0, &says);
     let manifest = project.read("leaks/Cargo.toml");
     let (_, needs) = manifest.split_once("[dev-dependencies]\n").unwrap();

@@ -197,7 +197,9 @@ mod tests {
     fn another_harness_is_told_from_criterion() {
         assert!(has_other_main("fn a() {}\niai::main!(a);\n"));
         assert!(!has_other_main("fn main() { shared::benches() }\n"));
-        assert!(!has_other_main("use criterion::Criterion;\nshared::main!(a);\n"));
+        assert!(!has_other_main(
+            "use criterion::Criterion;\nshared::main!(a);\n"
+        ));
     }
 
     #[test]
