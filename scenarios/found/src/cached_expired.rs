@@ -27,12 +27,16 @@ fn set_and_evict(cache: &mut TtlCache<u64, Vec<u8>>, i: u64) {
 }
 
 /// Entries that expire after 1 ms.
-pub fn cached_expired() -> Scenario {
+fn cached_expired() -> Scenario {
     Scenario::with_state("cached_expired", setup, set)
 }
 
 /// The same, with a call of `evict` now and then.
-pub fn cached_expired_evicted() -> Scenario {
+fn cached_expired_evicted() -> Scenario {
     // How many entries live depends on the time, so it needs longer than the others.
     Scenario::with_state("cached_expired_evicted", setup, set_and_evict).max_iterations(65_536)
+}
+
+pub fn scenarios() -> [Scenario; 2] {
+    [cached_expired(), cached_expired_evicted()]
 }

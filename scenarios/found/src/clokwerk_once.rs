@@ -72,11 +72,15 @@ fn remind_from_list(reminders: &mut Reminders, i: u64) {
 }
 
 /// A job for each reminder.
-pub fn clokwerk_once() -> Scenario {
+fn clokwerk_once() -> Scenario {
     Scenario::with_state("clokwerk_once", setup, remind)
 }
 
 /// One job for all, and a list of reminders.
-pub fn clokwerk_once_one_job() -> Scenario {
+fn clokwerk_once_one_job() -> Scenario {
     Scenario::with_state("clokwerk_once_one_job", setup_one_job, remind_from_list)
+}
+
+pub fn scenarios() -> [Scenario; 2] {
+    [clokwerk_once(), clokwerk_once_one_job()]
 }

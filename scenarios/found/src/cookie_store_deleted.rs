@@ -32,11 +32,15 @@ fn visit_and_rebuild(store: &mut CookieStore, i: u64) -> anyhow::Result<()> {
 }
 
 /// One store for the whole run.
-pub fn cookie_store_deleted() -> Scenario {
+fn cookie_store_deleted() -> Scenario {
     Scenario::with_state("cookie_store_deleted", setup, visit)
 }
 
 /// The store is built again from the cookies that live.
-pub fn cookie_store_deleted_rebuilt() -> Scenario {
+fn cookie_store_deleted_rebuilt() -> Scenario {
     Scenario::with_state("cookie_store_deleted_rebuilt", setup, visit_and_rebuild)
+}
+
+pub fn scenarios() -> [Scenario; 2] {
+    [cookie_store_deleted(), cookie_store_deleted_rebuilt()]
 }

@@ -60,11 +60,15 @@ fn turn_with_task(server: &mut Server, i: u64) {
 }
 
 /// The subscriber is polled in each turn of the loop.
-pub fn eyeball_select() -> Scenario {
+fn eyeball_select() -> Scenario {
     Scenario::with_state("eyeball_select", setup, turn)
 }
 
 /// A task of its own polls the subscriber.
-pub fn eyeball_select_in_task() -> Scenario {
+fn eyeball_select_in_task() -> Scenario {
     Scenario::with_state("eyeball_select_in_task", setup, turn_with_task)
+}
+
+pub fn scenarios() -> [Scenario; 2] {
+    [eyeball_select(), eyeball_select_in_task()]
 }

@@ -30,11 +30,15 @@ fn view_and_touch(setting: &mut Mutable<u64>, i: u64) {
 }
 
 /// A setting that is never set.
-pub fn futures_signals_views() -> Scenario {
+fn futures_signals_views() -> Scenario {
     Scenario::with_state("futures_signals_views", setup, view)
 }
 
 /// The same value is set now and then.
-pub fn futures_signals_views_touched() -> Scenario {
+fn futures_signals_views_touched() -> Scenario {
     Scenario::with_state("futures_signals_views_touched", setup, view_and_touch)
+}
+
+pub fn scenarios() -> [Scenario; 2] {
+    [futures_signals_views(), futures_signals_views_touched()]
 }

@@ -70,11 +70,15 @@ fn ask(crawl: &mut Crawl, i: u64) -> anyhow::Result<()> {
 }
 
 /// Without a timer, as the shortest example builds a client.
-pub fn hyper_util_hosts() -> Scenario {
+fn hyper_util_hosts() -> Scenario {
     Scenario::with_state("hyper_util_hosts", || setup(false), ask).max_iterations(4_096)
 }
 
 /// With a timer: the pool drops connections after 100 ms.
-pub fn hyper_util_hosts_with_timer() -> Scenario {
+fn hyper_util_hosts_with_timer() -> Scenario {
     Scenario::with_state("hyper_util_hosts_with_timer", || setup(true), ask)
+}
+
+pub fn scenarios() -> [Scenario; 2] {
+    [hyper_util_hosts(), hyper_util_hosts_with_timer()]
 }

@@ -37,11 +37,15 @@ fn removed(jobs: &mut Jobs, _i: u64) {
 }
 
 /// Bars that are finished and dropped.
-pub fn indicatif_bars() -> Scenario {
+fn indicatif_bars() -> Scenario {
     Scenario::with_state("indicatif_bars", setup, dropped)
 }
 
 /// Bars that are removed as well.
-pub fn indicatif_bars_removed() -> Scenario {
+fn indicatif_bars_removed() -> Scenario {
     Scenario::with_state("indicatif_bars_removed", setup, removed)
+}
+
+pub fn scenarios() -> [Scenario; 2] {
+    [indicatif_bars(), indicatif_bars_removed()]
 }

@@ -73,15 +73,19 @@ fn call_and_connect_again(calls: &mut Calls, i: u64) -> anyhow::Result<()> {
 }
 
 /// One connection for all calls.
-pub fn jsonrpsee_timeouts() -> Scenario {
+fn jsonrpsee_timeouts() -> Scenario {
     Scenario::with_state("jsonrpsee_timeouts", setup, call).max_iterations(4_096)
 }
 
 /// A new connection after calls that timed out.
-pub fn jsonrpsee_timeouts_connect_again() -> Scenario {
+fn jsonrpsee_timeouts_connect_again() -> Scenario {
     Scenario::with_state(
         "jsonrpsee_timeouts_connect_again",
         setup,
         call_and_connect_again,
     )
+}
+
+pub fn scenarios() -> [Scenario; 2] {
+    [jsonrpsee_timeouts(), jsonrpsee_timeouts_connect_again()]
 }

@@ -31,11 +31,15 @@ fn lock_one_of_64(folder: &mut TempDir, i: u64) -> anyhow::Result<()> {
 }
 
 /// A lock for each order.
-pub fn named_lock_names() -> Scenario {
+fn named_lock_names() -> Scenario {
     Scenario::with_state("named_lock_names", setup, lock_each)
 }
 
 /// Orders share 64 locks.
-pub fn named_lock_names_shared() -> Scenario {
+fn named_lock_names_shared() -> Scenario {
     Scenario::with_state("named_lock_names_shared", setup, lock_one_of_64)
+}
+
+pub fn scenarios() -> [Scenario; 2] {
+    [named_lock_names(), named_lock_names_shared()]
 }

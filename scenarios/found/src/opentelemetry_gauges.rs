@@ -97,11 +97,15 @@ fn connect_shared(server: &mut Server, i: u64) -> OTelSdkResult {
 }
 
 /// A gauge for each connection.
-pub fn opentelemetry_gauges() -> Scenario {
+fn opentelemetry_gauges() -> Scenario {
     Scenario::with_state("opentelemetry_gauges", setup, connect)
 }
 
 /// One gauge, whose callback asks which connections there are.
-pub fn opentelemetry_gauges_shared() -> Scenario {
+fn opentelemetry_gauges_shared() -> Scenario {
     Scenario::with_state("opentelemetry_gauges_shared", setup_shared, connect_shared)
+}
+
+pub fn scenarios() -> [Scenario; 2] {
+    [opentelemetry_gauges(), opentelemetry_gauges_shared()]
 }

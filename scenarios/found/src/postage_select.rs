@@ -62,11 +62,15 @@ fn turn_with_task(server: &mut Server, i: u64) {
 }
 
 /// The receiver is polled in each turn of the loop.
-pub fn postage_select() -> Scenario {
+fn postage_select() -> Scenario {
     Scenario::with_state("postage_select", setup, turn)
 }
 
 /// A task of its own polls the receiver.
-pub fn postage_select_in_task() -> Scenario {
+fn postage_select_in_task() -> Scenario {
     Scenario::with_state("postage_select_in_task", setup, turn_with_task)
+}
+
+pub fn scenarios() -> [Scenario; 2] {
+    [postage_select(), postage_select_in_task()]
 }

@@ -40,15 +40,19 @@ fn record_with_upkeep(service: &mut Service, i: u64) {
 }
 
 /// Ten samples an iteration.
-pub fn prometheus_unscraped() -> Scenario {
+fn prometheus_unscraped() -> Scenario {
     Scenario::with_state("prometheus_unscraped", setup, record)
 }
 
 /// The same, with upkeep.
-pub fn prometheus_unscraped_with_upkeep() -> Scenario {
+fn prometheus_unscraped_with_upkeep() -> Scenario {
     Scenario::with_state(
         "prometheus_unscraped_with_upkeep",
         setup,
         record_with_upkeep,
     )
+}
+
+pub fn scenarios() -> [Scenario; 2] {
+    [prometheus_unscraped(), prometheus_unscraped_with_upkeep()]
 }

@@ -36,11 +36,15 @@ fn connection_and_epoch(index: &mut Index, i: u64) {
 }
 
 /// No thread lives long enough.
-pub fn scc_short_threads() -> Scenario {
+fn scc_short_threads() -> Scenario {
     Scenario::with_state("scc_short_threads", setup, connection)
 }
 
 /// A thread that lives on asks for the next epoch.
-pub fn scc_short_threads_accelerated() -> Scenario {
+fn scc_short_threads_accelerated() -> Scenario {
     Scenario::with_state("scc_short_threads_accelerated", setup, connection_and_epoch)
+}
+
+pub fn scenarios() -> [Scenario; 2] {
+    [scc_short_threads(), scc_short_threads_accelerated()]
 }

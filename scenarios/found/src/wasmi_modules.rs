@@ -31,11 +31,15 @@ fn run_renewed(engine: &mut Engine, i: u64) -> anyhow::Result<()> {
 }
 
 /// One engine for all modules.
-pub fn wasmi_modules() -> Scenario {
+fn wasmi_modules() -> Scenario {
     Scenario::with_state("wasmi_modules", Engine::default, run)
 }
 
 /// A new engine after every hundred modules.
-pub fn wasmi_modules_engine_renewed() -> Scenario {
+fn wasmi_modules_engine_renewed() -> Scenario {
     Scenario::with_state("wasmi_modules_engine_renewed", Engine::default, run_renewed)
+}
+
+pub fn scenarios() -> [Scenario; 2] {
+    [wasmi_modules(), wasmi_modules_engine_renewed()]
 }

@@ -1,0 +1,1 @@
+plimsoll::main!(found_databases::scenarios());
