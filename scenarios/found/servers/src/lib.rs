@@ -5,6 +5,7 @@ mod async_nats;
 mod dav_server;
 mod mini_redis;
 mod rmcp;
+#[expect(clippy::result_large_err, reason = "the error is the crate's own")]
 mod rumqttd;
 mod socketioxide;
 mod ttrpc;
