@@ -1,1 +1,9 @@
-plimsoll::main!(found_databases::scenarios());
+use found_databases::*;
+
+plimsoll::main!(
+    git2::scenarios(),
+    heed::scenarios(),
+    poem::scenarios(),
+    rusqlite::scenarios(),
+    sled::scenarios(),
+);

@@ -1,1 +1,11 @@
-plimsoll::main!(found_reactive::scenarios());
+use found_reactive::*;
+
+plimsoll::main!(
+    bevy::scenarios(),
+    mdns::scenarios(),
+    notify_debouncer::scenarios(),
+    reactive_graph::scenarios(),
+    salsa::scenarios(),
+    sycamore::scenarios(),
+    yrs::scenarios(),
+);

@@ -1,35 +1,16 @@
-//! Servers and brokers: what current releases keep, one project in each file.
+//! Servers and brokers:
+//! what current releases keep, one project in each file.
 
-mod async_lsp;
-mod async_nats;
-mod dav_server;
-mod mini_redis;
-mod rmcp;
+pub mod async_lsp;
+pub mod async_nats;
+pub mod dav_server;
+pub mod mini_redis;
+pub mod rmcp;
 #[expect(clippy::result_large_err, reason = "the error is the crate's own")]
-mod rumqttd;
-mod socketioxide;
-mod ttrpc;
-mod zeromq;
-
-use plimsoll::Scenario;
-
-/// All scenarios of this package.
-pub fn scenarios() -> Vec<Scenario> {
-    [
-        async_lsp::scenarios(),
-        async_nats::scenarios(),
-        dav_server::scenarios(),
-        mini_redis::scenarios(),
-        rmcp::scenarios(),
-        rumqttd::scenarios(),
-        socketioxide::scenarios(),
-        ttrpc::scenarios(),
-        zeromq::scenarios(),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
-}
+pub mod rumqttd;
+pub mod socketioxide;
+pub mod ttrpc;
+pub mod zeromq;
 
 /// A runtime of one thread.
 fn runtime() -> tokio::runtime::Runtime {

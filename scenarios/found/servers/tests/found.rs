@@ -1,1 +1,13 @@
-plimsoll::main!(found_servers::scenarios());
+use found_servers::*;
+
+plimsoll::main!(
+    async_lsp::scenarios(),
+    async_nats::scenarios(),
+    dav_server::scenarios(),
+    mini_redis::scenarios(),
+    rmcp::scenarios(),
+    rumqttd::scenarios(),
+    socketioxide::scenarios(),
+    ttrpc::scenarios(),
+    zeromq::scenarios(),
+);
