@@ -75,8 +75,8 @@ const LIST_PER_SECOND: f64 = 1_024.0;
 /// Bytes per iteration from which a buffer that doubles is a list to which iterations add.
 const LIST_PER_ITERATION: f64 = 4.0;
 
-/// How often the largest share of a list is its smallest, in bytes for each of its objects. A list
-/// doubles, and its objects are counted only at rungs.
+/// How many times the smallest share of a list the largest one is, at most, in bytes for each of its
+/// objects. A list doubles, and its objects are counted only at rungs.
 const SHARES: f64 = 3.0;
 
 /// The fewest objects of which a list's share is taken.
@@ -498,6 +498,9 @@ fn greatest_common_divisor(a: u64, b: u64) -> u64 {
 /// doubled, and at each rung of two octaves and more it was as long as the objects of the other one
 /// needed, at their most so far.
 pub(crate) fn may_list(finding: &Finding, of: &Finding) -> bool {
+    if !is_buffer(finding) || finding.subject == of.subject {
+        return false;
+    }
     let mut most = 0;
     let shares = finding.levels.iter().zip(&of.levels);
     let shares = shares.filter_map(|(list, of)| {
@@ -507,10 +510,7 @@ pub(crate) fn may_list(finding: &Finding, of: &Finding) -> bool {
     let shares: Vec<f64> = shares.collect();
     let least = shares.iter().copied().fold(f64::INFINITY, f64::min);
     let greatest = shares.iter().copied().fold(0.0, f64::max);
-    is_buffer(finding)
-        && finding.subject != of.subject
-        && shares.len() > 2 * RUNGS_PER_OCTAVE
-        && greatest <= SHARES * least
+    shares.len() > 2 * RUNGS_PER_OCTAVE && greatest <= SHARES * least
 }
 
 /// Returns whether a finding may be a buffer that doubles: its bytes grow, and its objects do not.
