@@ -5,7 +5,9 @@ mod choice;
 
 use std::env;
 
+use plimsoll_core::accept::functions;
 use plimsoll_core::baseline::{Acceptance, AllowanceSubject, Baseline, Date};
+use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::{Report, Standing};
 
 use crate::args::{AcceptArgs, Expiry};
@@ -17,6 +19,9 @@ use plimsoll_desk::status::Refused;
 use change::leaf_of;
 pub(crate) use change::{BaselineFile, Change};
 pub(crate) use choice::{Chosen, Which, choose};
+
+/// From so many allowances on, one for all of them is suggested.
+const MANY: usize = 4;
 
 /// What people say of an allowance. It replaces what the file says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -63,6 +68,7 @@ pub(crate) fn run(args: &AcceptArgs, name: &str, out: &mut Out) -> anyhow::Resul
     let chosen = choose(&args.chosen, which, &project, out)?;
     let is_each_said = args.all || !args.chosen.scenarios.is_empty();
     let mut changes = Vec::new();
+    let mut with_many = Vec::new();
     let mut is_agreed = false;
     for chosen in &chosen {
         let report = &chosen.report;
@@ -79,15 +85,17 @@ pub(crate) fn run(args: &AcceptArgs, name: &str, out: &mut Out) -> anyhow::Resul
         chosen.leave_to_others(&mut acceptance, &baseline, out);
         if acceptance.is_empty() && is_each_said {
             let name = safe_line(&report.scenario);
-            out.print(&format!(
-                "{name}: nothing to accept, it is {}\n",
-                report.verdict
-            ))?;
+            let why = match report.verdict {
+                Verdict::Regressed => "the baseline allows what grew: measure again".to_owned(),
+                verdict => format!("it is {verdict}"),
+            };
+            out.print(&format!("{name}: nothing to accept, {why}\n"))?;
         }
         if acceptance.is_empty() {
             continue;
         }
         is_agreed |= !acceptance.allowances.is_empty();
+        with_many.extend(Some(report).filter(|_| acceptance.allowances.len() >= MANY));
         let change = Change::of(report, &acceptance, &project)?;
         change.refuse_without_reason()?;
         changes.push(change);
@@ -97,6 +105,9 @@ pub(crate) fn run(args: &AcceptArgs, name: &str, out: &mut Out) -> anyhow::Resul
     }
     for change in &changes {
         change.make(args.dry_run, out)?;
+    }
+    for report in with_many {
+        suggest_through(report, name, out);
     }
     if !is_agreed && !changes.is_empty() && words(args) != Words::default() {
         out.note(
@@ -139,7 +150,10 @@ fn acceptance(
     baseline: &Baseline,
     args: &AcceptArgs,
 ) -> anyhow::Result<Acceptance> {
-    let mut acceptance = Acceptance::of(report, baseline);
+    let mut acceptance = match &args.through {
+        Some(function) => through(function, report, baseline)?,
+        None => Acceptance::of(report, baseline),
+    };
     // Without the name of a scenario, only new growth is meant, and not what was accepted
     // since the run.
     if args.chosen.scenarios.is_empty() {
@@ -163,6 +177,52 @@ fn acceptance(
     }
     refuse_lost_words(report, &acceptance, baseline, args)?;
     Ok(acceptance)
+}
+
+/// Accepts what passes through the one function that has this name, or whose name ends in it.
+fn through(name: &str, report: &Report, baseline: &Baseline) -> anyhow::Result<Acceptance> {
+    let functions = functions(report);
+    let functions: Vec<&str> = functions.into_iter().map(|one| one.0).collect();
+    let has_name = |function: &&&str| {
+        let before = function.strip_suffix(name);
+        before.is_some_and(|before| before.is_empty() || before.ends_with("::"))
+    };
+    let named: Vec<&str> = functions.iter().filter(has_name).copied().collect();
+    let (problem, expected) = match named.as_slice() {
+        _ if functions.is_empty() => return Ok(Acceptance::default()),
+        [one] => return Ok(Acceptance::through(one, report, baseline)),
+        _ if named.contains(&name) => return Ok(Acceptance::through(name, report, baseline)),
+        [] => ("nothing to accept passes through", &functions),
+        [..] => ("more than one function ends in", &named),
+    };
+    let expected = expected.iter().take(5).map(|name| safe_line(name));
+    let expected: Vec<String> = expected.collect();
+    Err(Refused::usage(format!(
+        "{}: {problem} {}\n  expected a name such as\n    {}",
+        safe_line(&report.scenario),
+        safe_line(name),
+        expected.join("\n    ")
+    )))
+}
+
+/// Says that one allowance could take the place of many, and names the functions that they pass
+/// through: for each number of stacks the innermost.
+fn suggest_through(report: &Report, name: &str, out: &Out) {
+    let mut functions = functions(report);
+    functions.retain(|(_, stacks)| *stacks >= MANY);
+    functions.dedup_by_key(|(_, stacks)| *stacks);
+    let functions = functions.iter().take(3).map(|(function, stacks)| {
+        let function = safe_line(function);
+        format!("\n    {stacks} stacks pass through {function}")
+    });
+    let functions: String = functions.collect();
+    if !functions.is_empty() {
+        let scenario = safe_line(&report.scenario);
+        out.note(&format!(
+            "{scenario}: growth of one cause can have one allowance{functions}\n  \
+             hint: {name} accept {scenario} --through FUNCTION --reason \"…\""
+        ));
+    }
 }
 
 /// Refuses to lose what people said of an allowance. An allowance that is removed while

@@ -277,6 +277,18 @@ pub(crate) struct AcceptArgs {
     #[arg(long, conflicts_with = "scenarios")]
     pub(crate) all: bool,
 
+    /// Accept only growth that passes through this function, as one allowance
+    ///
+    /// The allowance replaces those of stacks that pass through it. A name from a stack, or its
+    /// end (`Cache::insert`).
+    #[arg(
+        long,
+        value_name = "FUNCTION",
+        requires = "scenarios",
+        conflicts_with = "lower"
+    )]
+    pub(crate) through: Option<String>,
+
     /// Reason, written beside each new allowance
     #[arg(long, value_name = "TEXT", value_parser = words)]
     pub(crate) reason: Option<String>,

@@ -3,11 +3,15 @@
 
 #[cfg(feature = "reports")]
 mod needs;
+#[cfg(feature = "reports")]
+mod through;
 
 use std::collections::BTreeSet;
 
 #[cfg(feature = "reports")]
 pub use self::needs::needs;
+#[cfg(feature = "reports")]
+pub use self::through::functions;
 use crate::baseline::{
     Acceptance, Accepted, Allowance, AllowanceSubject, Baseline, MeasuredWith, Moved, StackPattern,
     round_up,
@@ -26,7 +30,8 @@ impl Acceptance {
     /// of noise alone. Nothing else is added.
     ///
     /// `baseline` is the one that will be updated. If one of its patterns is exceeded or has
-    /// expired, that pattern gets the new rate, and not the stacks under it.
+    /// expired, that pattern gets the new rate, and not the stacks under it. If somebody wrote a
+    /// pattern since the run, there is nothing to accept for the stacks under it.
     pub fn of(report: &Report, baseline: &Baseline) -> Acceptance {
         let mut all = Acceptance::default();
         for finding in &report.findings {
@@ -37,7 +42,8 @@ impl Acceptance {
 
     /// The same for one finding of the report.
     pub fn of_finding(report: &Report, finding: &Finding, baseline: &Baseline) -> Acceptance {
-        let allowance = is_too_much(finding).then(|| accepted(report, finding, baseline));
+        let is_due = is_too_much(finding) && !is_covered(report, finding, baseline);
+        let allowance = is_due.then(|| accepted(report, finding, baseline));
         Acceptance {
             // This describes the rates. If no rate is new, what the file says stays.
             measured: measured(report).filter(|_| allowance.is_some()),
@@ -68,6 +74,22 @@ fn is_too_much(finding: &Finding) -> bool {
         Standing::New | Standing::Exceeded | Standing::Expired
     );
     finding.verdict == Verdict::Regressed && !finding.is_unused() && is_past
+}
+
+/// Returns whether all stacks of a new finding fall under patterns that the run did not know.
+fn is_covered(report: &Report, finding: &Finding, baseline: &Baseline) -> bool {
+    let is_pattern = |stack: &FoldedStack| {
+        baseline.allowance_of(stack).is_some_and(|index| {
+            let written = &baseline.allowances[index].subject;
+            let is_exact = *written == AllowanceSubject::Stack(StackPattern::exact(stack));
+            !is_exact && *written != subject(finding)
+        })
+    };
+    let stacks = report.growth.iter().map(|growth| &growth.stack);
+    let mut its = stacks
+        .filter(|stack| finding.subject.covers(stack))
+        .peekable();
+    finding.standing == Standing::New && its.peek().is_some() && its.all(is_pattern)
 }
 
 fn moved(finding: &Finding) -> Option<Moved> {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use plimsoll_core::FoldedStack;
-use plimsoll_core::baseline::{self, Acceptance, AllowanceSubject, Baseline, Moved};
+use plimsoll_core::baseline::{self, Acceptance, AllowanceSubject, Baseline, Moved, StackPattern};
 use plimsoll_core::layout;
 use plimsoll_core::report::Report;
 
@@ -24,6 +24,8 @@ pub(crate) struct Change {
     holders: Vec<(String, String)>,
     /// The leaf of an allowance that has no reason, if a reason is required.
     unreasoned: Option<String>,
+    /// The stacks that are allowed.
+    patterns: Vec<StackPattern>,
     moved: Vec<Moved>,
     removed: Vec<AllowanceSubject>,
 }
@@ -108,13 +110,15 @@ impl Change {
         moved.retain(|moved| went(&exact(&moved.from)) && after.get(&exact(&moved.to)).is_some());
         let mut removed = acceptance.removed.clone();
         removed.retain(went);
+        let accepted = acceptance.allowances.iter();
+        let patterns = accepted.filter_map(|one| match &one.allowance.subject {
+            AllowanceSubject::Stack(pattern) => Some(pattern.clone()),
+            AllowanceSubject::Resource(_) => None,
+        });
+        let patterns: Vec<StackPattern> = patterns.collect();
         let held = report.findings.iter().filter_map(|finding| {
             let stack = finding.subject.stack()?;
-            let mut accepted = acceptance.allowances.iter();
-            let is_accepted = accepted.any(|one| match &one.allowance.subject {
-                AllowanceSubject::Stack(pattern) => pattern.matches(stack),
-                AllowanceSubject::Resource(_) => false,
-            });
+            let is_accepted = patterns.iter().any(|pattern| pattern.matches(stack));
             let holder = finding.holder(report).filter(|_| is_accepted)?;
             Some((stack.leaf().to_owned(), holder.plain()))
         });
@@ -124,10 +128,22 @@ impl Change {
             updated,
             allowances: acceptance.allowances.len(),
             unreasoned: unreasoned.filter(|_| requires_reason),
+            patterns,
             moved,
             removed,
             file,
         })
+    }
+
+    /// Returns whether what was allowed by this is allowed by something else now.
+    fn covers(&self, gone: &AllowanceSubject) -> bool {
+        match gone {
+            AllowanceSubject::Stack(gone) => {
+                let mut patterns = self.patterns.iter();
+                patterns.any(|pattern| pattern.matches(&gone.shown()))
+            }
+            AllowanceSubject::Resource(_) => false,
+        }
     }
 
     /// Returns whether a reason is required and an accepted allowance would have none.
@@ -185,7 +201,7 @@ impl Change {
 }
 
 fn exact(stack: &FoldedStack) -> AllowanceSubject {
-    AllowanceSubject::Stack(baseline::StackPattern::exact(stack))
+    AllowanceSubject::Stack(StackPattern::exact(stack))
 }
 
 /// Returns one line for each stack of which it is known who holds its objects, and for each allowance
@@ -210,7 +226,7 @@ fn told(change: &Change, dry_run: bool) -> String {
         );
         told += &format!("{name}: {}\n", safe_line(&line));
     }
-    for subject in &change.removed {
+    for subject in change.removed.iter().filter(|gone| !change.covers(gone)) {
         let line = format!("{removed} {}, which no longer grows", leaf_of(subject));
         told += &format!("{name}: {}\n", safe_line(&line));
     }

@@ -1,9 +1,9 @@
 //! `plimsoll accept`, the real binary over reports made by hand.
 
 use insta::assert_snapshot;
-use plimsoll_core::Resource;
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::{Finding, Report, Standing, Subject};
+use plimsoll_core::{Law, Resource};
 
 use crate::project::{
     BASELINE, Project, RATE, allow, finding, growth, of_test, rate, regressed, report, sample,
@@ -362,6 +362,163 @@ fn a_pattern_gets_the_new_rate() {
     project.replace(BASELINE, "48.0", "4800.0");
     project.ok("accept");
     assert!(project.read(BASELINE).contains("bytes = 4800.0"));
+}
+
+/// One cause with four stacks, a fifth that grows too little to be found, and another leak.
+fn one_cause() -> Project {
+    let mut report = report("r1", "lru_churn", Verdict::Regressed);
+    let stacks = ["put", "grow", "wake", "spawn"].map(|leaf| format!("main app::serve {leaf}"));
+    let findings = stacks.iter().map(|names| finding(names, RATE));
+    report.findings = findings.chain([finding("main app::log", RATE)]).collect();
+    report.findings[1].rate = rate(0.0, 96.0);
+    report.findings[1].law = Law::Stepped;
+    report.findings[1].bytes_law = Law::Stepped;
+    let grown = stacks.iter().map(|names| growth(names, RATE));
+    let seldom = growth("main app::serve read", rate(0.01, 2.0));
+    let shrunk = growth("main app::serve write", rate(-0.5, -8.0));
+    let other = growth("main app::log", RATE);
+    report.growth = grown.chain([seldom, shrunk, other]).collect();
+    Project::with(&[report])
+}
+
+#[test]
+fn one_allowance_for_one_cause() {
+    let project = one_cause();
+    let each = project.says(
+        "accept lru_churn --reason each",
+        0,
+        &["accepted 5 allowances"],
+    );
+    assert_snapshot!(each.stderr, @r#"
+    note: lru_churn: growth of one cause can have one allowance
+        5 stacks pass through main
+        4 stacks pass through app::serve
+      hint: plimsoll accept lru_churn --through FUNCTION --reason "…"
+    "#);
+    let accept = "accept lru_churn --through serve --reason";
+    let lost = "accept lru_churn --through serve";
+    assert_snapshot!(project.said(&[lost, &format!("{accept} all"), &format!("{accept} all")]), @r#"
+    > accept lru_churn --through serve
+    --- 2
+    error: lru_churn: the allowance of grow would be removed and one of app::serve added: they may be the same growth
+      its reason: each
+      hint: repeat this for the new allowance, with `--reason "…"`
+    > accept lru_churn --through serve --reason all
+    baselines/lru_churn.toml
+        [[allow]]
+        stack = [
+      -     "main",
+      -     "app::log",
+      - ]
+      - objects = 1.0
+      - bytes = 96.0
+      - law = "linear"
+      - reason = "each"
+      -
+      - [[allow]]
+      - stack = [
+      -     "main",
+      +     "...",
+            "app::serve",
+      -     "grow",
+      +     "...",
+        ]
+      - objects = 0.0
+      - bytes = 96.0
+      - law = "stepped"
+      - reason = "each"
+      -
+      - [[allow]]
+      - stack = [
+      -     "main",
+      -     "app::serve",
+      -     "put",
+      - ]
+      - objects = 1.0
+      - bytes = 96.0
+      + objects = 4.01
+      + bytes = 386.0
+        law = "linear"
+      - reason = "each"
+      -
+      - [[allow]]
+      - stack = [
+      -     "main",
+      -     "app::serve",
+      -     "spawn",
+      - ]
+      - objects = 1.0
+      - bytes = 96.0
+      - law = "linear"
+      - reason = "each"
+      + bytes-law = "stepped"
+      + reason = "all"
+
+        [[allow]]
+        stack = [
+            "main",
+      -     "app::serve",
+      -     "wake",
+      +     "app::log",
+        ]
+        objects = 1.0
+    lru_churn: accepted 1 allowance, removed 4; commit the file
+    --- 0
+    > accept lru_churn --through serve --reason all
+    baselines/lru_churn.toml: already has it, nothing changes
+    --- 0
+    "#);
+    project.says("accept lru_churn", 0, &["nothing changes"]);
+    let written = project.read(BASELINE);
+    assert_eq!(written.matches("[[allow]]").count(), 2, "{written}");
+    // The other leak can have its own reason, and what is allowed is not accepted again.
+    let project = one_cause();
+    project.ok(&format!("{accept} all"));
+    let one = ["accepted 1 allowance"];
+    project.says("accept lru_churn --reason other", 0, &one);
+    let nothing = ["lru_churn: nothing to accept, the baseline allows what grew: measure again"];
+    project.says("accept --all", 0, &nothing);
+}
+
+#[test]
+fn which_function_is_meant() {
+    let project = one_cause();
+    let wrong = ["rve", "app::serve::put"];
+    let wrong = wrong.map(|name| format!("accept lru_churn --through={name}"));
+    let unnamed = "accept --through serve".to_owned();
+    let all: Vec<&str> = wrong.iter().chain([&unnamed]).map(String::as_str).collect();
+    assert_snapshot!(project.said(&all), @"
+    > accept lru_churn --through=rve
+    --- 2
+    error: lru_churn: nothing to accept passes through rve
+      expected a name such as
+        main
+        app::serve
+        grow
+        put
+        spawn
+    > accept lru_churn --through=app::serve::put
+    --- 2
+    error: lru_churn: nothing to accept passes through app::serve::put
+      expected a name such as
+        main
+        app::serve
+        grow
+        put
+        spawn
+    > accept --through serve
+    --- 2
+    error: the following required arguments were not provided:
+      <SCENARIO>...
+
+    Usage: plimsoll accept --through <FUNCTION> <SCENARIO>...
+
+    For more information, try '--help'.
+    ");
+    assert!(!project.exists("baselines"));
+    project.leave(&within("r1", "lru_churn"), 0);
+    let nothing = ["lru_churn: nothing to accept, it is within"];
+    project.says("accept lru_churn --through serve", 0, &nothing);
 }
 
 /// Allowances of a stack, of a pattern and of threads.

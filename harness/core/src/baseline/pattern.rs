@@ -57,6 +57,13 @@ impl StackPattern {
         Self::new(std::iter::once(PatternFrame::Any).chain(frames))
     }
 
+    /// Makes a pattern for every stack that passes through this frame.
+    #[cfg(feature = "reports")]
+    pub(crate) fn through(frame: &str) -> Self {
+        let frame = PatternFrame::Frame(frame.to_owned());
+        Self(vec![PatternFrame::Any, frame, PatternFrame::Any])
+    }
+
     /// Makes the pattern that [`StackPattern::shown`] shows like this: `...` is a run of
     /// frames.
     pub(crate) fn from_shown(stack: &FoldedStack) -> Self {
