@@ -386,6 +386,9 @@ pub(crate) struct Question {
     /// Other groups that grow at the bad end, each by its fastest stack. They are not part of
     /// the question.
     pub others: Vec<(FoldedStack, Gain)>,
+    /// Stacks that grow at the good end alone, by about as much: they may be the same growth
+    /// under another name.
+    pub replacements: Vec<(FoldedStack, Gain)>,
     /// Half the iterations of the shorter of both climbs.
     pub half: u64,
     /// The iterations of the shortest climb that tells the ends apart, as all longer ones do.
@@ -486,6 +489,7 @@ impl Question {
                     aliases,
                     explained: BTreeSet::new(),
                     others: Vec::new(),
+                    replacements: Vec::new(),
                     half: good.iterations.min(bad.iterations) / 2,
                     enough: None,
                 });
@@ -501,15 +505,23 @@ impl Question {
             .collect();
         // A function that was renamed between the two ends makes no difference.
         let at_bad: BTreeSet<Vec<String>> = bad.rates.keys().map(short).collect();
-        let renamed = good.rates.iter().any(|(stack, rate)| {
-            good.growing.contains(stack)
-                && !is_resource(stack)
-                && !at_bad.contains(&short(stack))
-                && first.is_as_the_bad_end_gained(*rate)
+        let at_good_alone = good.rates.iter().filter(|(stack, _)| {
+            good.growing.contains(stack) && !is_resource(stack) && !at_bad.contains(&short(stack))
         });
-        if renamed && pattern.is_none() {
+        let alike =
+            at_good_alone.filter(|(_, rate)| first.is_about_what_the_bad_end_gained(**rate));
+        let alike: Vec<(&FoldedStack, Rate)> = alike.map(|(stack, rate)| (stack, *rate)).collect();
+        let is_renamed = |(_, rate): &(_, Rate)| first.is_as_the_bad_end_gained(*rate);
+        if alike.iter().any(is_renamed) && pattern.is_none() {
             return Err(NoQuestion::NoDifference);
         }
+        first.replacements = alike
+            .into_iter()
+            .map(|(stack, rate)| {
+                let error = good.errors.get(stack).copied().unwrap_or_default();
+                (stack.clone(), good.gain((rate, error)))
+            })
+            .collect();
         first.names = bad.rates.keys().cloned().collect();
         let others = good.rates.keys().chain(bad.rates.keys());
         let others = others.filter(|stack| !first.holds(stack));

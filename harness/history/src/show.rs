@@ -37,6 +37,8 @@ pub(crate) struct Shown {
     pub holder: Option<String>,
     /// Other stacks that grow at the bad end.
     pub others: Vec<(FoldedStack, Gain)>,
+    /// Stacks of the good end that may be the same growth under another name.
+    pub replacements: Vec<(FoldedStack, Gain)>,
     pub good: (Revision, Option<Gain>),
     pub bad: (Revision, Option<Gain>),
     /// Which of the ends is the bad one. Absent if there was no question.
@@ -366,10 +368,13 @@ pub(crate) fn text(shown: &Shown) -> String {
         }
         lines.extend(more(first.about.files.len()).map(|more| format!("    {more}")));
     }
-    if !shown.others.is_empty() {
-        lines.push(String::new());
-        lines.push("  also grows at the bad end (--stack searches for one of these)".to_owned());
-        for (stack, value) in shown.others.iter().take(MOST) {
+    let others = "also grows at the bad end (--stack searches for one of these)";
+    let replacements = "grows at the good end alone: it may be the same growth under another name";
+    for (head, stacks) in [(replacements, &shown.replacements), (others, &shown.others)] {
+        if !stacks.is_empty() {
+            lines.extend([String::new(), format!("  {head}")]);
+        }
+        for (stack, value) in stacks.iter().take(MOST) {
             lines.push(format!("    {}  {}", rate(*value), leaf(stack)));
         }
     }

@@ -64,6 +64,7 @@ impl Search<'_> {
                 climb.holder(&question.stack).map(str::to_owned)
             }),
             others: question.map_or_else(Vec::new, |question| question.others.clone()),
+            replacements: question.map_or_else(Vec::new, |one| one.replacements.clone()),
             good: (self.good.clone(), good_rate),
             bad: (self.bad.clone(), bad_rate),
             change: self.change,
