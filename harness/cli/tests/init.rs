@@ -48,7 +48,9 @@ fn benches_become_tests_of_the_same_files() {
         "itoa = { version = \"1\", default-features = false }\n\n[dev-dependencies]\n\
          crit = { package = \"criterion\", version = \"0.5\", features = [\"async_tokio\"] }\n\
          part = { path = \"part\" }\n\n[target.'cfg(unix)'.dev-dependencies]\nlibc = \"0.2\"\n\n\
-         [[bench]]\nname = \"codec\"\nharness = false\n\n[[bench]]\nname = \"other\"\n\n\
+         [[bench]]\nname = \"codec\"\nharness = false\n\
+         required-features = [\"std\", \"unstable\"]\n\n[[bench]]\nname = \"other\"\n\n\
+         [features]\ndefault = [\"all\"]\nall = [\"std\"]\nstd = []\nunstable = []\n\n\
          [workspace]\nmembers = [\"part\"]\n",
     );
     project.package("part", "part", "lib");
@@ -85,6 +87,11 @@ fn benches_become_tests_of_the_same_files() {
     name = "codec"
     path = "../benches/codec.rs"
     harness = false
+    required-features = ["unstable"]
+
+    # Without them, as in `cargo bench`, benches that require them are left out.
+    [features]
+    unstable = ["demo/unstable"]
 
     [target."cfg(unix)".dev-dependencies]
     libc = { version = "^0.2" }

@@ -1,6 +1,6 @@
 //! The benches of the tested package, as tests of the package of leak tests.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
 use cargo_metadata::{Dependency, DependencyKind, Package};
@@ -51,6 +51,8 @@ pub(super) fn of_member(
         lines.collect::<String>()
     };
     let needs = of_target.remove(&None).map_or_else(String::new, lines);
+    let on = on_by_default(tested);
+    let mut features = BTreeSet::new();
     let mut tables = String::new();
     for bench in benches {
         let name = match bench.name == LEAKS {
@@ -62,6 +64,22 @@ pub(super) fn of_member(
             Value::from(name),
             Value::from(relative(dir, &bench.file))
         );
+        let required = bench.required_features.iter().map(String::as_str);
+        let off: Vec<&str> = required.filter(|feature| !on.contains(feature)).collect();
+        if !off.is_empty() {
+            let required = Value::from(Array::from_iter(off.iter().copied()));
+            tables += &format!("required-features = {required}\n");
+            features.extend(off);
+        }
+    }
+    if !features.is_empty() {
+        tables +=
+            "\n# Without them, as in `cargo bench`, benches that require them are left out.\n";
+        tables += "[features]\n";
+    }
+    for feature in features {
+        let own = Value::from(format!("{}/{feature}", tested.name));
+        tables += &format!("{feature} = [{own}]\n");
     }
     for (target, needs) in of_target {
         let target = Value::from(target.unwrap_or_default());
@@ -72,6 +90,20 @@ pub(super) fn of_member(
         Value::from(relative(dir, dir_of(tested)))
     );
     Additions { needs, tables }
+}
+
+/// Returns the features of a package that are on unless somebody turns them off.
+fn on_by_default(package: &Package) -> BTreeSet<&str> {
+    let mut on = BTreeSet::new();
+    let mut next = vec!["default"];
+    while let Some(feature) = next.pop() {
+        if let Some(others) = package.features.get(feature)
+            && on.insert(feature)
+        {
+            next.extend(others.iter().map(String::as_str));
+        }
+    }
+    on
 }
 
 /// Returns the drop-in, with the features that a bench may need.
