@@ -1,7 +1,8 @@
 //! A loop that handles requests and looks out for a new configuration (`eyeball`).
 //!
 //! Kept: a waker for each time that the subscriber was polled. They leave when the value is
-//! set (`ObservableState::add_waker`), and a configuration is seldom set.
+//! set (`ObservableState::add_waker`), but for the room of their list, and a configuration is
+//! seldom set.
 
 use std::future::ready;
 

@@ -1,7 +1,8 @@
 //! Views that come and go, and watch a setting (`futures-signals`) as long as they live.
 //!
 //! Kept: a weak pointer to each signal, and with it the signal's memory. They leave when the
-//! setting is set (`MutableLockState::notify`), and this one is not.
+//! setting is set (`MutableLockState::notify`), but for the room of their list, and this setting
+//! is not set.
 
 use futures_signals::signal::{Mutable, SignalExt};
 use futures_util::FutureExt;

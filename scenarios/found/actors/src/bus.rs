@@ -2,8 +2,8 @@
 //!
 //! Kept: the handle of the reader's thread, for each call of `recv_timeout` that found nothing.
 //! `BusReader::recv_inner` sends it to the channel of those that wait. Only a broadcast
-//! receives from that channel (`Bus::broadcast_inner`). So do readers that are dropped, by one
-//! number each.
+//! receives from that channel (`Bus::broadcast_inner`). A reader that is dropped sends a number,
+//! which a broadcast receives only if the ring seems to be full.
 
 use std::sync::mpsc::{RecvTimeoutError, TryRecvError};
 use std::time::Duration;

@@ -10,10 +10,10 @@
 //!   long as the publishing client is connected, of every topic that it published to
 //!   (`IncomingMeter::publishes`);
 //! - the id of a client, once more for each time that it subscribes to a shared filter that it
-//!   is subscribed to (`SharedGroup::add_client`), until it unsubscribes;
-//! - the request of a client that unsubscribed from a shared filter, until somebody publishes or
-//!   the client disconnects: `DataLog::remove_waiters_for_id` looks for `$share/group/filter`
-//!   among names that have no group;
+//!   is subscribed to (`SharedGroup::add_client`), until it unsubscribes or disconnects;
+//! - the request of a client that unsubscribed from a shared filter, until the client disconnects:
+//!   `DataLog::remove_waiters_for_id` looks for `$share/group/filter` among names that have no
+//!   group;
 //! - the connection of a link that was dropped, as `LinkTx` and `LinkRx` have no `Drop`, and the
 //!   channel of a `MetersLink` that was dropped (`Router::handle_new_meter`);
 //! - the router of a `Broker` that was dropped, with its thread: the router holds a sender of
