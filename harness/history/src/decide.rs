@@ -463,16 +463,31 @@ impl Question {
             return Err(NoQuestion::NothingGrows);
         }
         let visible = bad.visible();
+        let at_bad: BTreeSet<Vec<String>> = bad.rates.keys().map(short).collect();
+        let at_good_alone = good.rates.iter().filter(|(stack, _)| {
+            good.growing.contains(stack) && !is_resource(stack) && !at_bad.contains(&short(stack))
+        });
+        let at_good_alone: Vec<(&FoldedStack, Rate)> =
+            at_good_alone.map(|(stack, rate)| (stack, *rate)).collect();
         let mut asked: Vec<Question> = Vec::new();
         for (group, stack) in groups {
             let of_group = bad.rates.keys().filter(|stack| group.holds(stack));
-            let aliases: BTreeSet<Vec<String>> = of_group.map(short).collect();
+            let mut aliases: BTreeSet<Vec<String>> = of_group.map(short).collect();
+            let (b, b_error) = bad.rate(&group);
+            // The same function may have had another caller there.
+            let functions: BTreeSet<Option<String>> =
+                aliases.iter().map(|alias| alias.last().cloned()).collect();
+            let of_function = at_good_alone.iter().filter(|(stack, rate)| {
+                pattern.is_none()
+                    && functions.contains(&short(stack).pop())
+                    && may_be_same(*rate, b, visible)
+            });
+            aliases.extend(of_function.map(|(stack, _)| short(stack)));
             // The module of a function may have had another name at the good end.
             let (g, g_error) = good.rate_where(|stack| {
                 group.holds(stack)
                     || !bad.rates.contains_key(stack) && aliases.contains(&short(stack))
             });
-            let (b, b_error) = bad.rate(&group);
             let error = g_error + b_error + visible;
             let quantities = Quantities {
                 objects: b.objects - g.objects > errors * error.objects,
@@ -504,13 +519,10 @@ impl Question {
             .map(|other| (other.stack.clone(), other.bad.above(other.good)))
             .collect();
         // A function that was renamed between the two ends makes no difference.
-        let at_bad: BTreeSet<Vec<String>> = bad.rates.keys().map(short).collect();
-        let at_good_alone = good.rates.iter().filter(|(stack, _)| {
-            good.growing.contains(stack) && !is_resource(stack) && !at_bad.contains(&short(stack))
+        let alike = at_good_alone.into_iter().filter(|(stack, rate)| {
+            !first.holds(stack) && first.is_about_what_the_bad_end_gained(*rate)
         });
-        let alike =
-            at_good_alone.filter(|(_, rate)| first.is_about_what_the_bad_end_gained(**rate));
-        let alike: Vec<(&FoldedStack, Rate)> = alike.map(|(stack, rate)| (stack, *rate)).collect();
+        let alike: Vec<(&FoldedStack, Rate)> = alike.collect();
         let is_renamed = |(_, rate): &(_, Rate)| first.is_as_the_bad_end_gained(*rate);
         if alike.iter().any(is_renamed) && pattern.is_none() {
             return Err(NoQuestion::NoDifference);
@@ -657,9 +669,8 @@ impl Question {
 
     fn is_about_what_the_bad_end_gained(&self, rate: Rate) -> bool {
         let gained = self.gained();
-        let is_about = |one: f64, two: f64| (two / PERHAPS..=two * PERHAPS).contains(&one);
         let mut quantities = self.quantities.each();
-        quantities.all(|of| is_about(of(rate), of(gained)))
+        quantities.all(|of| within_perhaps(of(rate), of(gained)))
     }
 
     fn is_as_the_bad_end_gained(&self, rate: Rate) -> bool {
@@ -682,6 +693,21 @@ fn minus(one: Rate, two: Rate) -> Rate {
         objects: one.objects - two.objects,
         bytes: one.bytes - two.bytes,
     }
+}
+
+fn within_perhaps(one: f64, two: f64) -> bool {
+    (two / PERHAPS..=two * PERHAPS).contains(&one)
+}
+
+/// Tells whether a rate may be of the same growth as another one. Of that one, objects or bytes
+/// that are too few to be seen may be any number.
+fn may_be_same(rate: Rate, other: Rate, visible: Rate) -> bool {
+    let is_any = [
+        other.objects <= visible.objects,
+        other.bytes <= visible.bytes,
+    ];
+    (is_any[0] || within_perhaps(rate.objects, other.objects))
+        && (is_any[1] || within_perhaps(rate.bytes, other.bytes))
 }
 
 /// Combines two independent errors.

@@ -262,6 +262,37 @@ fn a_function_that_is_renamed_between_the_ends_is_no_difference() {
 }
 
 #[test]
+fn a_function_that_has_another_caller_at_one_end_is_the_same() {
+    let (before, after) = (
+        "40 1 run;send;Pool::put",
+        "64 1 run;send;try_send;Pool::put",
+    );
+    let question = ends(before, after).unwrap();
+    assert_eq!(question.good.rate, rate(1.0, 40.0));
+    let revisions = [(before, "good"), (after, "bad"), ("", "good")];
+    check(before, after, &revisions);
+    // What was fixed is the difference.
+    let fixed = Question::of_either(&climb(16_384, after), &climb(16_384, before), None);
+    let (question, change) = fixed.unwrap();
+    assert_eq!(
+        (question.good.rate, change),
+        (rate(1.0, 40.0), Change::Fixed)
+    );
+    let same = "64 1 run;send;Pool::put";
+    assert_eq!(ends(same, after), Err(NoQuestion::NoDifference));
+    // So much less is another growth, and so is one that both ends have.
+    for other in ["8 1 run;send;Pool::put", "40 1 run;send;Pool::take"] {
+        assert_eq!(
+            ends(other, after).unwrap().good.rate,
+            Rate::default(),
+            "{other}"
+        );
+    }
+    let both = format!("{before}\n{after}");
+    assert_eq!(ends(before, &both).unwrap().good.rate, Rate::default());
+}
+
+#[test]
 fn a_function_that_is_inlined_at_one_end_is_the_same() {
     // Line tables say the module of an inlined method, and not its type.
     let good = "24000 250 main;task::Builder::spawn;raw::allocate";
