@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::Context;
 use cargo_metadata::{Metadata, TargetKind};
 use plimsoll_core::report::{CheckOutcome, Report, json};
-use plimsoll_core::{Tally, layout};
+use plimsoll_core::{Tally, fold, layout};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -663,6 +663,9 @@ pub(crate) fn unusable(report: &Report) -> Option<Unusable> {
     Some(Unusable::new(Cause::Broken, nothing))
 }
 
+/// What rustc writes before a place in a file.
+const PLACE: &str = "--> ";
+
 /// The longest error message, in characters.
 const MOST: usize = 400;
 
@@ -674,7 +677,10 @@ fn first_error(text: &str) -> String {
         Some(at) => error_at(&lines[at..]),
         None => {
             let last = lines.iter().rfind(|line| !line.trim().is_empty());
-            vec![last.map_or("it said nothing", |line| line.trim())]
+            vec![
+                last.map_or("it said nothing", |line| line.trim())
+                    .to_owned(),
+            ]
         }
     };
     let line = parts.join("; ").replace(":; ", ": ");
@@ -694,7 +700,7 @@ fn first_error(text: &str) -> String {
 ///   --- stderr
 ///   could not find openssl
 /// ```
-fn error_at<'a>(lines: &[&'a str]) -> Vec<&'a str> {
+fn error_at(lines: &[&str]) -> Vec<String> {
     let is_next = |line: &&&str| line.starts_with("error") || line.starts_with("warning");
     let end = lines.iter().skip(1).position(|line| is_next(&line));
     let lines = &lines[..end.map_or(lines.len(), |end| end + 1)];
@@ -703,8 +709,13 @@ fn error_at<'a>(lines: &[&'a str]) -> Vec<&'a str> {
         let line = line.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' ');
         line.starts_with(['|', '=']) || line.starts_with("...")
     };
+    let is_place = |line: &&str| line.trim_start().starts_with(PLACE);
     let head = lines.iter().take_while(|line| !line.is_empty());
     let mut parts: Vec<&str> = head.copied().filter(|line| !is_source(line)).collect();
+    // What follows the place is said of other places.
+    if let Some(place) = parts.iter().position(is_place) {
+        parts.truncate(place + 1);
+    }
     for at in (0..lines.len()).filter(|at| lines[*at] == "Caused by:") {
         let below = lines[at + 1..].iter().copied();
         let cause: Vec<&str> = below.take_while(|line| *line != "Caused by:").collect();
@@ -715,11 +726,12 @@ fn error_at<'a>(lines: &[&'a str]) -> Vec<&'a str> {
             },
         );
     }
-    parts
-        .into_iter()
-        .map(|part| part.trim_start().trim_start_matches("--> "))
-        .filter(|part| !part.starts_with("note: "))
-        .collect()
+    let parts = parts.into_iter().map(str::trim_start);
+    let parts = parts.map(|part| match part.strip_prefix(PLACE) {
+        Some(place) => fold::shortened(place, None),
+        None => part.to_owned(),
+    });
+    parts.filter(|part| !part.starts_with("note: ")).collect()
 }
 
 /// Returns the line that explains why a program failed: its error, its panic message, or its
@@ -760,6 +772,13 @@ mod tests {
                      --> src/lib.rs:2:5\n  |\n2 | use foo::Bar;\n  |     ^^^\n\n\
                      error[E0554]: other\n";
         assert_snapshot!(first_error(rustc), @"error[E0432]: unresolved import `foo`; src/lib.rs:2:5");
+        let in_dependency = rustc
+            .replace("src/lib", "/c/registry/src/index-1/b-0.2.0/src/lib")
+            .replace(
+                "\n\nerror",
+                "\nhelp: use `bar`\n   --> src/main.rs:1:1\n\nerror",
+            );
+        assert_snapshot!(first_error(&in_dependency), @"error[E0432]: unresolved import `foo`; b-0.2.0/src/lib.rs:2:5");
         let requirement = "    Updating crates.io index\n\
                            error: failed to select a version for the requirement `lru = \"^0.12\"`\n\
                            candidate versions found which didn't match: 0.1.0\n\

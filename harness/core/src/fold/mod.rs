@@ -37,8 +37,8 @@ pub use contents::Contents;
 #[cfg(feature = "reports")]
 pub use namer::{FrameKind, Left, Namer, left};
 pub use normalize::normalize_frame;
-pub use qualify::unversioned;
 pub(crate) use qualify::{HARNESS, crate_of, package_of_file, version_of_file};
+pub use qualify::{shortened, unversioned};
 
 use crate::{Avma, FoldedStack, Frame, Lacks, SmallMap, SourceFrame, SymbolTable};
 use classify::Kind;

@@ -248,8 +248,10 @@ pub(super) fn is_std_file(file: &str) -> bool {
     library && file.contains("/library/") || file.starts_with("/rust/deps/")
 }
 
-/// Returns a short path for people.
-pub(super) fn shortened(file: &str, workspace_root: Option<&str>) -> String {
+/// Returns a short path for people: of a file in cargo's or the compiler's folders from the
+/// package's folder on, in the workspace from its root on, and of any other absolute path the last
+/// four names.
+pub fn shortened(file: &str, workspace_root: Option<&str>) -> String {
     let file = &*without_detours(file);
     let in_workspace = || {
         let root = workspace_root?.trim_end_matches('/');
