@@ -288,7 +288,10 @@ impl Contents {
         };
         let is_number = |word: &str| {
             let is_count = word.starts_with(|c: char| c.is_ascii_digit());
-            is_count || NUMBERS.contains(&word) || word.starts_with("Atomic") && word != "AtomicPtr"
+            // Other crates' types, such as `AtomicBucket`, have pointers.
+            let atomic = word.strip_prefix("Atomic").map(str::to_lowercase);
+            let word = atomic.as_deref().unwrap_or(word);
+            is_count || NUMBERS.contains(&word)
         };
         let is_separator =
             |c: char| matches!(c, '<' | '>' | '(' | ')' | '[' | ']' | ',' | ';' | ' ');
@@ -596,6 +599,7 @@ mod tests {
             "HashMap<u64, (u8, ())>",
             "Arc<str>",
             "Arc<CachePadded<AtomicUsize>>",
+            "Arc<[AtomicBool]>",
         ];
         assert!(plain.into_iter().all(is));
         let others = [
@@ -606,6 +610,8 @@ mod tests {
             "BTreeMap<u64, u64>",
             "Box<fn(u8)>",
             "Arc<AtomicPtr<u8>>",
+            "Arc<AtomicBucketInstant<f64>>",
+            "Arc<Atomic<u8>>",
             "HashMap<u64, u…",
         ];
         assert!(!others.into_iter().any(is));
