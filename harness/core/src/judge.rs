@@ -29,6 +29,9 @@ pub struct Observed {
     /// Stacks whose leaf frame has its name from a symbol table only. Functions that were
     /// inlined into that frame are not among the frames.
     pub bare: BTreeSet<FoldedStack>,
+    /// For stacks that end in a library's frames, the [innermost function](crate::fold::Trace::owner)
+    /// that is not a library's.
+    pub owners: BTreeMap<FoldedStack, String>,
     /// What the process has of each resource. A resource that is absent is not known.
     pub resources: BTreeMap<Resource, Series>,
     /// Mean bytes between samples of the profile.

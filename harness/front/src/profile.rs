@@ -310,11 +310,15 @@ impl Profile {
         let mut stacks: BTreeMap<FoldedStack, Series> = BTreeMap::new();
         let mut traces: BTreeMap<FoldedStack, Trace> = BTreeMap::new();
         let mut bare: BTreeSet<FoldedStack> = BTreeSet::new();
+        let mut owners: BTreeMap<FoldedStack, String> = BTreeMap::new();
         for (stack, series) in moved {
             let folded = folder.fold(stack);
             let leaf = folded.trace.frames.first();
             if leaf.is_some_and(|leaf| leaf.file.is_none()) {
                 bare.insert(folded.stack.clone());
+            }
+            if let Some(owner) = folded.trace.owner() {
+                owners.insert(folded.stack.clone(), owner.to_owned());
             }
             let trace = traces.entry(folded.stack.clone());
             trace
@@ -331,6 +335,7 @@ impl Profile {
             interval: self.plan.interval(),
             stacks,
             bare,
+            owners,
             of_process: false,
             resources,
         };

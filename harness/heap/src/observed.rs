@@ -148,6 +148,10 @@ pub(super) fn observe(
             .filter(|(_, trace)| trace.frames.first().is_some_and(|leaf| leaf.file.is_none()))
             .map(|(stack, _)| stack.clone())
             .collect(),
+        owners: traces
+            .iter()
+            .filter_map(|(stack, trace)| Some((stack.clone(), trace.owner()?.to_owned())))
+            .collect(),
         iterations: positions,
         interval: coarsest,
         of_process: true,

@@ -82,6 +82,18 @@ pub enum Origin {
 }
 
 impl Trace {
+    /// Returns the innermost function that is not of the standard library or of a package from a
+    /// registry. `None` if that is the leaf, or if there is no such function.
+    pub fn owner(&self) -> Option<&str> {
+        let is_library = |frame: &Frame| {
+            let file = frame.file.as_deref();
+            is_of_std(&frame.function) || file.is_some_and(|file| version_of_file(file).is_some())
+        };
+        let own = self.frames.iter().position(|frame| !is_library(frame));
+        own.filter(|own| *own > 0)
+            .map(|own| self.frames[own].function.as_str())
+    }
+
     /// Keeps the smaller one of two. If several places have the same name, any of them would
     /// do, but it must be the same in every run.
     pub fn or_smaller(&mut self, other: Trace) {

@@ -28,7 +28,8 @@ use crate::fold::{is_harness, may_be_one};
 use crate::growth::Growth;
 use crate::{FoldedStack, Rate, Series, to_f64};
 
-/// Frames from the leaf that must be equal for a stack to count as moved, whatever calls them.
+/// Frames from the leaf that must be equal for a stack to count as moved, whatever calls them. If
+/// the leaf is a library's, the allowance must also have the function that calls the library.
 const MOVED_FRAMES: usize = 3;
 
 /// By how much a rate in a file may have been rounded up.
@@ -42,6 +43,8 @@ struct Grown<'s, 'a> {
     /// Whether its names are from a symbol table only, so that inlined functions are not among
     /// them.
     is_bare: bool,
+    /// The innermost function that is not a library's, if the stack ends in a library's frames.
+    owner: Option<&'a str>,
 }
 
 /// An allowance under which nothing grows.
@@ -77,6 +80,7 @@ pub(super) fn find<'a>(
                 series: &subject.series,
                 growth: &subject.growth,
                 is_bare: observed.bare.contains(stack),
+                owner: observed.owners.get(stack).map(String::as_str),
             }),
             _ => None,
         })
@@ -298,7 +302,11 @@ fn distance(old: &Idle<'_>, new: &Grown<'_, '_>, same_rate: bool) -> Option<Dist
     let (one, other) = (&old.frames, new.stack.frames());
     let differ = |common: usize| one.len() + other.len() - 2 * common;
     let equal = equal_at_leaf(one, other);
-    let has_leaf = equal > 0 && equal >= MOVED_FRAMES.min(one.len()).min(other.len());
+    // Frames of a library alone are those of whoever calls it, such as all tasks of a runtime.
+    let has_owner = |owner: &str| one.iter().any(|frame| may_be_one(frame, owner));
+    let has_leaf = equal > 0
+        && equal >= MOVED_FRAMES.min(one.len()).min(other.len())
+        && new.owner.is_none_or(has_owner);
     let by_name = renamed(one, other).filter(|_| same_rate);
     let by_name = by_name.map(|frames| Distance {
         other_rate: false,

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 
 /// Stacks, as `main;put 1 32`, with what they gain in an iteration; `*` before one says
-/// that its names are from a symbol table alone.
+/// that its names are from a symbol table alone. Functions of `rt` are a library's.
 fn seen(stacks: &str) -> Observed {
     let mut observed = Observed {
         iterations: (0..41).map(rung).collect(),
@@ -17,6 +17,12 @@ fn seen(stacks: &str) -> Observed {
         let stack = folded(names.trim_start_matches('*'));
         if names.starts_with('*') {
             observed.bare.insert(stack.clone());
+        }
+        let own = |name: &&String| !name.starts_with("rt::");
+        if let Some(owner) = stack.frames().iter().rfind(own)
+            && owner != stack.leaf()
+        {
+            observed.owners.insert(stack.clone(), owner.clone());
         }
         let all = observed.stacks.entry(stack).or_default();
         all.merge(&series(41, |n| (n * objects, n * bytes)));
@@ -60,6 +66,31 @@ fn held(allowances: &str, stacks: &str) -> String {
 #[track_caller]
 fn verdict(allowances: &str, stacks: &str) -> Verdict {
     judge(&seen(stacks), &agreed(allowances), &TOP).verdict
+}
+
+#[test]
+fn a_library_that_others_call_as_well_is_no_place() {
+    let agreed = "t::all;a::serve;rt::spawn;rt::bind;rt::task 1 48";
+    for (stack, expected) in [
+        (
+            "t::all;rt::run;a::connect;rt::spawn;rt::bind;rt::task 1 48",
+            Verdict::Regressed,
+        ),
+        (
+            "t::all;rt::run;a::listen;a::serve;rt::spawn;rt::bind;rt::task 1 48",
+            Verdict::Within,
+        ),
+        (
+            "t::all;rt::run;a::serve;rt::start;rt::spawn;rt::bind;rt::task 1 40",
+            Verdict::Within,
+        ),
+        (
+            "t::all;a::answer;rt::spawn;rt::bind;rt::task 1 48",
+            Verdict::Within,
+        ),
+    ] {
+        assert_eq!(verdict(agreed, stack), expected, "{stack}");
+    }
 }
 
 #[test]
