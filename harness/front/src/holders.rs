@@ -243,6 +243,7 @@ impl Search<'_> {
                     Words::OfState
                 }
                 Some(contents) if contents.has_no_references() => Words::NoReferences,
+                Some(contents) if contents.is_table() => Words::Table,
                 None if is_of_harness() => Words::OfState,
                 _ => Words::Any,
             }

@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
 use plimsoll_core::dump::{Mapping, Maps};
-use plimsoll_core::holders::{Object, Root, Scan};
+use plimsoll_core::holders::{self, Object, Root, Scan};
 use plimsoll_core::outside::Counts;
 use plimsoll_core::report::units::duration;
 use plimsoll_core::{Avma, SmallMap};
@@ -60,6 +60,8 @@ pub(crate) enum Words {
     Any,
     /// None is: text or numbers, and room behind them that has what was there before.
     NoReferences,
+    /// Those in slots that are in use may be references.
+    Table,
     /// The object is the workload's own closure, if the harness has it.
     OfState,
 }
@@ -328,6 +330,10 @@ impl Stopped {
                 mebibytes(MAX_BYTES)
             ));
         }
+        let tables = scan.objects().iter().enumerate();
+        let tables = tables.filter(|(_, object)| contents(object.group) == Words::Table);
+        let mut tables: Vec<usize> = tables.map(|(number, _)| number).collect();
+        tables.iter().for_each(|number| scan.is_table(*number));
         let (names, found) = self.scan_roots(&mut scan, sum, (end, time))?;
         let of_state = found.iter().filter(|(root, _)| *root == Root::State);
         let of_state = of_state.filter_map(|(_, word)| scan.object_at(*word));
@@ -346,6 +352,7 @@ impl Stopped {
                         scan.word(Root::State, word);
                     }
                 }
+                Words::Table => {}
                 Words::Any | Words::OfState => {
                     self.each_part(object.address, object.bytes, |at, bytes| {
                         scan.object(number, at, bytes);
@@ -362,7 +369,46 @@ impl Stopped {
                 return Err(too_slow(time));
             }
         }
-        Ok((scan, names))
+        // The only pointer to a table may be in another one.
+        let mut are_read = true;
+        while are_read && Instant::now() <= end {
+            let before = tables.len();
+            tables.retain(|number| !self.read_used(&mut scan, *number));
+            are_read = tables.len() < before;
+        }
+        for number in tables {
+            let object = scan.objects()[number];
+            self.each_part(object.address, object.bytes, |at, bytes| {
+                scan.object(number, at, bytes);
+            });
+        }
+        match Instant::now() > end {
+            true => Err(too_slow(time)),
+            false => Ok((scan, names)),
+        }
+    }
+
+    /// Reads the slots of a table that are in use. Returns whether it is known which these are.
+    fn read_used(&self, scan: &mut Scan, number: usize) -> bool {
+        let object = scan.objects()[number];
+        let pointers = scan.into_table(number);
+        if pointers.is_empty() {
+            return false;
+        }
+        let mut table = Vec::new();
+        self.each_part(object.address, object.bytes, |_, bytes| {
+            table.extend_from_slice(bytes);
+        });
+        let mut offsets = pointers.iter().map(|pointer| pointer - object.address);
+        let used = offsets.find_map(|at| holders::used(&table, usize::try_from(at).ok()?));
+        let Some(used) = used else {
+            return false;
+        };
+        scan.first_words(number, 0, &table);
+        for part in used {
+            scan.object(number, part.start as u64, &table[part]);
+        }
+        true
     }
 
     /// Returns the words of roots that are addresses in objects. So many bytes will be read of objects.

@@ -19,11 +19,13 @@
 mod chain;
 mod graph;
 mod scan;
+mod table;
 mod told;
 
 pub use self::chain::{End, Held, Holder, Link};
 pub use self::graph::Graph;
 pub use self::scan::Scan;
+pub use self::table::used;
 pub use self::told::{BackReference, ChainEnd, HolderLink, Holders, LinkKind, MAX_LINKS};
 
 /// An object that is alive.

@@ -1,5 +1,7 @@
 //! Finds the words that are addresses inside objects.
 
+use std::collections::BTreeSet;
+
 use super::graph::{Edge, Graph, Source};
 use super::{Object, Root};
 
@@ -36,6 +38,9 @@ pub struct Scan {
     /// How many these are.
     near_count: usize,
     first_words: Vec<[u64; 2]>,
+    /// Which objects are tables, and the words that point into one.
+    is_table: Vec<bool>,
+    into_tables: BTreeSet<(u32, u64)>,
     read: u64,
 }
 
@@ -71,6 +76,8 @@ impl Scan {
         let blocks = blocks(&objects, low, span, bits);
         Scan {
             first_words: vec![[0; 2]; objects.len()],
+            is_table: vec![false; objects.len()],
+            into_tables: BTreeSet::new(),
             low,
             span,
             bits,
@@ -149,8 +156,28 @@ impl Scan {
                 && self.edges.len() < MAX_EDGES
             {
                 self.edges.push(Edge { from, at, to });
+                self.note_table(to, word);
             }
         }
+    }
+
+    fn note_table(&mut self, to: u32, word: u64) {
+        if self.is_table[to as usize] {
+            self.into_tables.insert((to, word));
+        }
+    }
+
+    /// Says that an object is a table: from here on, [`Scan::into_table`] is known of it.
+    pub fn is_table(&mut self, number: usize) {
+        self.is_table[number] = true;
+    }
+
+    /// Returns the words that point into a table, of what was read so far.
+    pub fn into_table(&mut self, number: usize) -> Vec<u64> {
+        self.look_up();
+        let number = u32::try_from(number).unwrap_or(u32::MAX);
+        let words = self.into_tables.range((number, 0)..=(number, u64::MAX));
+        words.map(|(_, word)| *word).collect()
     }
 
     /// Reads memory outside the objects, and calls a function with each word that is the address of
@@ -171,6 +198,7 @@ impl Scan {
             let from = Source::root(self.roots.len());
             self.roots.push(root);
             self.edges.push(Edge { from, at: 0, to });
+            self.note_table(to, word);
         }
     }
 

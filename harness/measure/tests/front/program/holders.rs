@@ -1,7 +1,7 @@
 //! Workloads that keep what they allocate, each held by something else.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::hint::black_box;
 use std::rc::{Rc, Weak};
 use std::sync::{Arc, Mutex, mpsc};
@@ -83,6 +83,22 @@ fn queue_up(queue: &mut VecDeque<Box<[u64; 3]>>, id: u64) {
 
 fn grow_a_tree(tree: &mut BTreeMap<u64, Rc<u64>>, id: u64) {
     tree.insert(id, Rc::new(id));
+}
+
+/// What is open now, in many maps: a map that had an entry keeps its address.
+type Shards = Vec<Box<HashMap<u64, Box<[u64; 12]>>>>;
+
+/// Every id that was ever opened.
+#[derive(Default)]
+struct Log {
+    seen: BTreeSet<u64>,
+}
+
+fn open_and_close(shards: &mut Shards, log: &mut Log, id: u64) {
+    let place = usize::try_from(id).expect("as many bits") % shards.len();
+    shards[place].insert(id, Box::new([id; 12]));
+    shards[place].remove(&id);
+    log.seen.insert(id);
 }
 
 fn send(sender: &mpsc::Sender<Session>, id: u64) {
@@ -254,6 +270,14 @@ pub(super) fn all() -> Vec<Scenario> {
                 see(i);
                 collect(i);
                 listed(i);
+            }
+        }),
+        Scenario::new("beside_maps_that_are_empty", || {
+            let mut shards: Shards = (0..64).map(|_| Box::default()).collect();
+            let mut log = Arc::new(Mutex::new(Log::default()));
+            move |i: u64| {
+                let log = Arc::get_mut(&mut log).expect("nobody else has it");
+                open_and_close(&mut shards, log.get_mut().expect("no panic"), i);
             }
         }),
         Scenario::new("a_weak", || {
