@@ -98,6 +98,14 @@ macro_rules! main {
                 },
             )
         }
+
+        /// Only libtest has this test, in place of `main`.
+        #[test]
+        fn the_test_target_needs_harness_false() {
+            ::std::panic!(
+                "no scenario was run: add `harness = false` to this `[[test]]` in Cargo.toml"
+            );
+        }
     };
     ($($scenario:expr),* $(,)?) => {
         #[global_allocator]
