@@ -9,6 +9,8 @@ use anyhow::{Context, anyhow};
 use plimsoll_core::text::hash::Fnv;
 use plimsoll_desk::project::shown;
 
+use crate::sources::BUILD;
+
 /// The lock file as the project has it.
 const OURS: &str = "Cargo.lock.project";
 /// Says that the project has no lock file.
@@ -149,8 +151,9 @@ fn read(path: &Path) -> io::Result<(Vec<u8>, SystemTime)> {
 /// Puts back what the project had, if an earlier run was killed before it could.
 fn restore_after_kill(path: &Path, folder: &Path) -> anyhow::Result<()> {
     let has_dropin = |lockfile: &[u8]| {
-        let name = b"\nname = \"plimsoll-subject\"\n";
-        lockfile.windows(name.len()).any(|part| part == name)
+        let end = format!("{BUILD}\"\n");
+        let end = end.as_bytes();
+        lockfile.windows(end.len()).any(|part| part == end)
     };
     // Whoever has changed the lock file since then wants it as it is.
     if !fs::read(path).is_ok_and(|there| has_dropin(&there)) {
@@ -192,8 +195,10 @@ mod tests {
     use super::*;
 
     /// A project's lock file, and the one that cargo makes of it.
-    const PROJECT: &str = "version = 4\n";
-    const DROPIN: &str = "version = 4\n\n[[package]]\nname = \"plimsoll-subject\"\n";
+    const PROJECT: &str =
+        "version = 4\n\n[[package]]\nname = \"plimsoll-subject\"\nversion = \"0.1.0\"\n";
+    const DROPIN: &str =
+        "version = 4\n\n[[package]]\nname = \"plimsoll-subject\"\nversion = \"0.1.0+dropin\"\n";
 
     struct Project(tempfile::TempDir);
 

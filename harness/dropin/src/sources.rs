@@ -18,6 +18,10 @@ const CRITERION: &str = "criterion";
 /// The crates of plimsoll that it needs.
 const NEEDED: [&str; 2] = ["subject", "unwind"];
 
+/// What their versions end in, so that a project may have plimsoll itself as well, from another
+/// folder.
+pub(crate) const BUILD: &str = "+dropin";
+
 /// A package that the drop-in takes the place of.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Replaced {
@@ -42,7 +46,10 @@ pub(crate) fn write(
     features: &BTreeSet<String>,
 ) -> anyhow::Result<()> {
     for name in NEEDED {
-        let manifest = manifest(name)?;
+        let mut manifest = manifest(name)?;
+        let package = table(manifest.as_table_mut(), "package");
+        let version = package["version"].as_str().unwrap_or_default();
+        package["version"] = toml_edit::value(format!("{version}{BUILD}"));
         write_package(&folder.join(name), name, &manifest.to_string())?;
     }
     let mut manifest = manifest(CRITERION)?;
@@ -198,6 +205,10 @@ mod tests {
             "plimsoll-subject = { path = \"../subject\" }\n",
         ] {
             assert!(criterion.contains(part), "{part}: {criterion}");
+        }
+        let own = format!("version = \"{}+dropin\"\n", env!("CARGO_PKG_VERSION"));
+        for name in NEEDED {
+            assert!(manifest(name).contains(&own), "{}", manifest(name));
         }
         for manifest in [criterion, manifest("subject"), manifest("unwind")] {
             for part in [
