@@ -105,14 +105,14 @@ impl<'a> Layout<'a> {
                 (Some(member), _) => member.name.to_string(),
                 (None, base) => free_name(&base.unwrap_or("project".to_owned()), packages),
             },
-            // At least 2021: the code is plimsoll's, and every compiler that can build
-            // plimsoll knows this edition.
+            // At least 2018, in which the code is written. A newer one than the project's would
+            // make cargo warn of the resolver of a workspace that names none.
             edition: match tested {
                 Some(tested) => Some(tested.edition.as_str()),
                 None => packages.iter().map(|one| one.edition.as_str()).max(),
             }
             .unwrap_or("2024")
-            .max("2021")
+            .max("2018")
             .to_owned(),
             source: member.and_then(leaks_of),
             is_found_in_root: is_default,

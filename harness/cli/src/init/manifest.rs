@@ -59,7 +59,7 @@ pub(super) fn member(
     let quoted = |text: &str| Value::from(text).to_string();
     let mut text = format!(
         "[package]\nname = {}\nversion = \"0.0.0\"\nedition = {}\npublish = false\n\n\
-         # For tests alone: who builds the workspace does not build them.\n\
+         # For tests alone: `cargo build` does not build them.\n\
          [dev-dependencies]\nplimsoll = {}\n",
         quoted(name),
         quoted(edition),

@@ -26,7 +26,6 @@ use anyhow::{Context, anyhow, bail};
 use self::layout::Layout;
 use self::plan::{File, PLACEHOLDER, Plan};
 use crate::args::InitArgs;
-use plimsoll_desk::git::Git;
 use plimsoll_desk::out::{Out, Paint, is_yes};
 use plimsoll_desk::project::{self, Project, shown};
 use plimsoll_desk::status::Refused;
@@ -102,12 +101,6 @@ pub(crate) fn run(args: &InitArgs, out: &mut Out) -> anyhow::Result<()> {
              release with --action, or write them in place of it",
         );
     }
-    if plan.writes("cargo test --locked ") && ignores_lockfile(&layout.workspace) {
-        out.note(
-            "git ignores Cargo.lock, and without it `--locked` in the workflows fails: commit \
-             Cargo.lock, or remove `--locked`",
-        );
-    }
     Ok(())
 }
 
@@ -116,12 +109,6 @@ pub(crate) fn run(args: &InitArgs, out: &mut Out) -> anyhow::Result<()> {
 fn link_below<'a>(root: &Path, path: &'a Path) -> Option<&'a Path> {
     let below = path.ancestors().take_while(|part| *part != root);
     below.filter(|part| part.is_symlink()).last()
-}
-
-/// Returns whether git ignores `Cargo.lock`. Without git or a repository, nothing is ignored.
-fn ignores_lockfile(workspace: &Path) -> bool {
-    let output = Git::in_dir(workspace).run(&["check-ignore", "--quiet", "Cargo.lock"]);
-    output.is_ok_and(|output| output.status.success())
 }
 
 /// Writes all files or none. cargo refuses a project whose manifest names a member that does

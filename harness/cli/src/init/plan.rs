@@ -126,12 +126,16 @@ impl Plan {
         let below = layout.workspace.strip_prefix(root).unwrap_or(Path::new(""));
         let dir = root.join(".github/workflows");
         let branch = default_branch(root);
+        let command = match ignores_lockfile(&layout.workspace) {
+            true => layout.locked_command().replace(" --locked", ""),
+            false => layout.locked_command(),
+        };
         for (name, text) in WORKFLOWS {
             let text = match &args.action {
                 Some(action) => text.replace(PLACEHOLDER, action),
                 None => text.to_owned(),
             };
-            let text = text.replace(MEASURE, &layout.locked_command());
+            let text = text.replace(MEASURE, &command);
             let text = text.replace(DEFAULT_BRANCH, &format!("branches: [{branch}]"));
             let text = in_folder(text, &below.to_string_lossy());
             self.create(dir.join(name), &text)?;
@@ -253,6 +257,12 @@ fn absolute(path: &Path) -> anyhow::Result<String> {
         )));
     }
     Ok(found.to_string_lossy().into_owned())
+}
+
+/// Returns whether git ignores `Cargo.lock`. Without git or a repository, nothing is ignored.
+fn ignores_lockfile(workspace: &Path) -> bool {
+    let output = Git::in_dir(workspace).run(&["check-ignore", "--quiet", "Cargo.lock"]);
+    output.is_ok_and(|output| output.status.success())
 }
 
 #[cfg(test)]
