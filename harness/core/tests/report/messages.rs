@@ -1,6 +1,7 @@
 //! Messages about what a rate does not say, each with its exact text.
 
 use insta::assert_snapshot;
+use plimsoll_core::holders::LinkKind;
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::ladder::rung;
 use plimsoll_core::report::{BuilderSetting, Finding, LadderEnd, Report, Subject, Threshold};
@@ -146,6 +147,14 @@ fn advice() {
             "a leak that ended early",
             with(leak(), |report| report.end = LadderEnd::Threads),
         ),
+        (
+            "tasks",
+            with(leak(), |report| {
+                let mut holders = sample::in_a_map();
+                holders.chain = vec![sample::link(LinkKind::Tasks, "", 768)];
+                report.findings[0].holders = Some(holders);
+            }),
+        ),
         ("a list", list),
         ("a table in a library", table(Linear)),
         ("what only fills, and has expired", table(Filling)),
@@ -186,6 +195,9 @@ fn advice() {
     a leak that ended early
       1 GiB in 3.1 h at 1,000 iterations a second
       a cache of more than 13,777 objects looks like this too: make it smaller in the scenario
+    tasks
+      1 GiB in 3.1 h at 1,000 iterations a second
+      tasks that end after the run look like this too, such as those that wait for a timeout: wait in an iteration for their end, or make the time shorter
     a list
       1 GiB in 25 h at 1,000 iterations a second
       a cache of more than 32 KiB looks like this too: make it smaller in the scenario, or raise the budget to reach 4 times the iterations that fill it

@@ -202,11 +202,14 @@ impl Report {
             .map(|_| "make it smaller in the scenario");
         let smaller = smaller.map(str::to_owned);
         let advice: Vec<String> = smaller.into_iter().chain(raise).collect();
+        let holders = cached.holders.as_ref();
+        let last = holders.and_then(|holders| holders.chain.last());
+        if last.is_some_and(|last| last.kind == LinkKind::Tasks) {
+            return Some(LATE_TASKS.to_owned());
+        }
         (!advice.is_empty()).then(|| {
             let advice = advice.join(", or ");
             let cache = format!("a cache{of_more_than} looks like this too: {advice}");
-            let holders = cached.holders.as_ref();
-            let last = holders.and_then(|holders| holders.chain.last());
             let is_of_state = last.is_none_or(|last| last.kind == LinkKind::State);
             match self.run.benchmark {
                 Some(_) if is_of_state => format!("{ON_PURPOSE}; {cache}"),
@@ -215,6 +218,10 @@ impl Report {
         })
     }
 }
+
+/// What is said of tasks that have not ended.
+const LATE_TASKS: &str = "tasks that end after the run look like this too, such as those that wait \
+                          for a timeout: wait in an iteration for their end, or make the time shorter";
 
 /// What is said of a benchmark that grows.
 const ON_PURPOSE: &str = "the benchmark itself may keep this on purpose, as in a `Vec` outside of \
