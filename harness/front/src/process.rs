@@ -28,8 +28,8 @@ const TICK: Duration = Duration::from_millis(10);
 const OUTPUT_LIMIT: u64 = 4 << 20;
 
 /// Bytes of output that are kept when it is cut, and shown when a test fails. A backtrace takes
-/// about ten thousand.
-const OUTPUT_TAIL: u64 = 16 << 10;
+/// about ten thousand, and a panic in a destructor has three.
+const OUTPUT_TAIL: u64 = 64 << 10;
 
 /// How long dropping a workload may take.
 const DROP_LIMIT: Duration = Duration::from_secs(2);
@@ -372,7 +372,11 @@ impl<'a> Subject<'a> {
             return String::new();
         }
         let tail = read_tail(&self.output).unwrap_or_default();
-        String::from_utf8_lossy(&tail).trim_end().to_owned()
+        // What stands for a byte that is no text is longer than the byte.
+        let text = String::from_utf8_lossy(&tail);
+        let mut starts = text.len().saturating_sub(tail.len())..=text.len();
+        let start = starts.find(|at| text.is_char_boundary(*at));
+        text[start.unwrap_or(0)..].trim_end().to_owned()
     }
 
     fn cut_output(&self) {

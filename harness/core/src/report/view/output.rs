@@ -43,7 +43,7 @@ pub(crate) fn excerpt(output: &str, most: usize) -> Vec<Excerpt<'_>> {
     let lines: Vec<&str> = output.trim_end().lines().collect();
     let n = lines.len();
     let most = most.max(2 * ENDS);
-    let panic = lines.iter().rposition(|line| is_panic(line));
+    let panic = cause(&lines);
     let middle = panic.unwrap_or(n).min(n.saturating_sub(most - ENDS));
     let middle = middle..middle.saturating_add(most - 2 * ENDS).min(n);
     let is_shown =
@@ -57,6 +57,21 @@ pub(crate) fn excerpt(output: &str, most: usize) -> Vec<Excerpt<'_>> {
         }
     }
     shown
+}
+
+/// Returns the line at which the message of the last panic begins. If that panic is core's, over
+/// one that may not go on, it is the line of the one that began it.
+fn cause(lines: &[&str]) -> Option<usize> {
+    let panics = (0..lines.len()).filter(|at| is_panic(lines[*at]));
+    let panics: Vec<usize> = panics.collect();
+    let last = *panics.last()?;
+    let before = match lines.get(last + 1).copied() {
+        // After the first panic, a destructor's own.
+        Some("panic in a destructor during cleanup") => 2,
+        Some("panic in a function that cannot unwind") => 1,
+        _ => 0,
+    };
+    panics.iter().rev().nth(before).or(panics.first()).copied()
 }
 
 /// Returns whether a line begins the message of a panic, or of an error that an iteration
@@ -94,6 +109,17 @@ mod tests {
             shown(&panic, 12),
             "0 1 2 3 4 (4) it panicked at a 10 (14) 25 26 27 28 29"
         );
+        // Two panics at once: the first is the cause.
+        let first = "it panicked at a\ncause\n".to_owned() + &lines(0..20);
+        let second = "it panicked at b\nguard\n".to_owned() + &lines(20..40);
+        let third = "it panicked at c\npanic in a destructor during cleanup\n";
+        let all = lines(0..9) + &first + &second + third + &lines(40..60);
+        let seen = shown(&all, 14);
+        assert!(seen.contains("(4) it panicked at a cause 0 1 ("), "{seen}");
+        let extern_c = third.replace("destructor during cleanup", "function that cannot unwind");
+        let all = lines(0..9) + &first + &extern_c + &lines(40..60);
+        let seen = shown(&all, 14);
+        assert!(seen.contains("(4) it panicked at a cause 0 1 ("), "{seen}");
         let early = "it panicked at a\n".to_owned() + &lines(1..30);
         assert_eq!(
             shown(&early, 12),
