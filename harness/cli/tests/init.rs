@@ -100,6 +100,7 @@ fn benches_become_tests_of_the_same_files() {
     [package.metadata.plimsoll]
     directory = ".."
     "#);
+    assert!(project.read(NEXTEST).contains("\"package(=demo-leaks)\""));
     let measures = "run: CARGO_PROFILE_RELEASE_DEBUG=line-tables-only cargo test --locked --release \
                     --no-fail-fast -p demo-leaks\n";
     assert!(project.read(MEASURE).contains(measures));
@@ -208,7 +209,10 @@ fn which_package_is_meant() {
     let project = two();
     project.says("init --here --yes", 2, &["--package"]);
     project.says("init --package c", 2, &["expected one of: a, b"]);
-    project.says("init --package a --dry-run", 0, &["a-leaks"]);
+    let none = "depend on no package";
+    project.says("init --dry-run", 0, &[none]);
+    let shown = project.says("init --package a --dry-run", 0, &["a-leaks"]);
+    shown.lacks(&[none]);
     // The manifest that is named says it.
     for folder in ["", "../b/"] {
         let line = format!("init --here --dry-run --manifest-path {folder}Cargo.toml");

@@ -55,6 +55,12 @@ pub(crate) fn run(args: &InitArgs, out: &mut Out) -> anyhow::Result<()> {
             shown(source)
         ));
     }
+    if layout.tested.is_none() && !plan.files.is_empty() {
+        out.note(
+            "the leak tests depend on no package of this workspace\n  \
+             hint: name the one that they test with `-p`, or add it to their Cargo.toml",
+        );
+    }
     if let (false, Some(tested)) = (layout.benches.is_empty(), layout.tested) {
         let names: Vec<&str> = layout.benches.iter().map(|bench| &*bench.name).collect();
         out.note(&format!(

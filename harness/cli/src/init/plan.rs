@@ -20,6 +20,9 @@ use plimsoll_desk::status::Refused;
 const TEST: &str = include_str!("templates/leaks.rs");
 const BASELINES: &str = include_str!("templates/baselines.md");
 const NEXTEST: &str = include_str!("templates/nextest.toml");
+
+/// The filter in it.
+const ONE_BINARY: &str = "binary(=leaks)";
 const MEASURE_WORKFLOW: &str = include_str!("templates/leaks-measure.yml");
 const COMMENT_WORKFLOW: &str = include_str!("templates/leaks-comment.yml");
 const WORKFLOWS: [(&str, &str); 2] = [
@@ -110,9 +113,14 @@ impl Plan {
             plan.create(baselines.join("README.md"), BASELINES)?;
         }
         let nextest = layout.workspace.join(".config/nextest.toml");
+        // The benches are tests of that package as well.
+        let text = match layout.benches.is_empty() {
+            true => NEXTEST.to_owned(),
+            false => NEXTEST.replace(ONE_BINARY, &format!("package(={})", layout.name)),
+        };
         match read(&nextest)? {
-            None => plan.create(nextest, NEXTEST)?,
-            Some(_) => plan.change(&nextest, |text| manifest::with_override(text, NEXTEST))?,
+            None => plan.create(nextest, &text)?,
+            Some(_) => plan.change(&nextest, |before| manifest::with_override(before, &text))?,
         }
         if !args.no_workflows {
             plan.workflows(args, layout)?;
