@@ -12,7 +12,7 @@ use plimsoll_core::blame::{Blame, Packages, SourceFiles};
 use plimsoll_core::fold::{self, Contents, Folder, Trace};
 use plimsoll_core::holders::{
     BackReference, ChainEnd, End, Graph, Held, Holder, HolderLink, Holders, Link, LinkKind, Root,
-    Traits,
+    Storage, Traits,
 };
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::units::plural;
@@ -243,7 +243,7 @@ impl Search<'_> {
                     Words::OfState
                 }
                 Some(contents) if contents.has_no_references() => Words::NoReferences,
-                Some(contents) if contents.is_table() => Words::Table,
+                Some(contents) => storage(contents).map_or(Words::Any, Words::InUse),
                 None if is_of_harness() => Words::OfState,
                 _ => Words::Any,
             }
@@ -320,6 +320,19 @@ impl Search<'_> {
             true => Err("there is too much memory to be searched".to_owned()),
             false => Ok(()),
         }
+    }
+}
+
+/// Returns how the elements of these objects are stored, if they are a container's of the standard
+/// library or of `hashbrown` that has free room.
+fn storage(contents: &Contents) -> Option<Storage> {
+    let Contents::Container(name) = contents else {
+        return None;
+    };
+    match name.split_once('<')?.0 {
+        "HashMap" | "HashSet" | "HashTable" | "RawTable" => Some(Storage::Table),
+        "Vec" | "VecDeque" | "BinaryHeap" => Some(Storage::Elements),
+        _ => None,
     }
 }
 

@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
 use plimsoll_core::dump::{Mapping, Maps};
-use plimsoll_core::holders::{self, Object, Root, Scan};
+use plimsoll_core::holders::{Object, Reference, Root, Scan, Storage};
 use plimsoll_core::outside::Counts;
 use plimsoll_core::report::units::duration;
 use plimsoll_core::{Avma, SmallMap};
@@ -60,8 +60,8 @@ pub(crate) enum Words {
     Any,
     /// None is: text or numbers, and room behind them that has what was there before.
     NoReferences,
-    /// Those in slots that are in use may be references.
-    Table,
+    /// Those in the parts of a container's storage that are in use may be references.
+    InUse(Storage),
     /// The object is the workload's own closure, if the harness has it.
     OfState,
 }
@@ -330,10 +330,16 @@ impl Stopped {
                 mebibytes(MAX_BYTES)
             ));
         }
-        let tables = scan.objects().iter().enumerate();
-        let tables = tables.filter(|(_, object)| contents(object.group) == Words::Table);
-        let mut tables: Vec<usize> = tables.map(|(number, _)| number).collect();
-        tables.iter().for_each(|number| scan.is_table(*number));
+        let storage = |object: &Object| match contents(object.group) {
+            Words::InUse(storage) => Some(storage),
+            _ => None,
+        };
+        let containers = scan.objects().iter().enumerate();
+        let containers = containers.filter_map(|(number, object)| Some((number, storage(object)?)));
+        let mut containers: Vec<(usize, Storage)> = containers.collect();
+        containers
+            .iter()
+            .for_each(|(number, _)| scan.watch(*number));
         let (names, found) = self.scan_roots(&mut scan, sum, (end, time))?;
         let of_state = found.iter().filter(|(root, _)| *root == Root::State);
         let of_state = of_state.filter_map(|(_, word)| scan.object_at(*word));
@@ -352,7 +358,7 @@ impl Stopped {
                         scan.word(Root::State, word);
                     }
                 }
-                Words::Table => {}
+                Words::InUse(_) => {}
                 Words::Any | Words::OfState => {
                     self.each_part(object.address, object.bytes, |at, bytes| {
                         scan.object(number, at, bytes);
@@ -369,18 +375,15 @@ impl Stopped {
                 return Err(too_slow(time));
             }
         }
-        // The only pointer to a table may be in another one.
+        // What points to a container may be in another one.
         let mut are_read = true;
         while are_read && Instant::now() <= end {
-            let before = tables.len();
-            tables.retain(|number| !self.read_used(&mut scan, *number));
-            are_read = tables.len() < before;
+            let before = containers.len();
+            containers.retain(|(number, storage)| !self.read_used(&mut scan, *number, *storage));
+            are_read = containers.len() < before;
         }
-        for number in tables {
-            let object = scan.objects()[number];
-            self.each_part(object.address, object.bytes, |at, bytes| {
-                scan.object(number, at, bytes);
-            });
+        for (number, _) in containers {
+            self.read_whole(&mut scan, number);
         }
         match Instant::now() > end {
             true => Err(too_slow(time)),
@@ -388,27 +391,74 @@ impl Stopped {
         }
     }
 
-    /// Reads the slots of a table that are in use. Returns whether it is known which these are.
-    fn read_used(&self, scan: &mut Scan, number: usize) -> bool {
+    fn read_whole(&self, scan: &mut Scan, number: usize) {
         let object = scan.objects()[number];
-        let pointers = scan.into_table(number);
-        if pointers.is_empty() {
+        self.each_part(object.address, object.bytes, |at, bytes| {
+            scan.object(number, at, bytes);
+        });
+    }
+
+    /// Reads the parts of a container's storage that are in use. Returns whether something points to
+    /// it that tells which these are.
+    fn read_used(&self, scan: &mut Scan, number: usize, storage: Storage) -> bool {
+        let object = scan.objects()[number];
+        let references = scan.references_to(number);
+        if references.is_empty() {
             return false;
         }
-        let mut table = Vec::new();
-        self.each_part(object.address, object.bytes, |_, bytes| {
-            table.extend_from_slice(bytes);
+        // The words beside a root are not known.
+        let is_pointer = |one: &&Reference| one.word == object.address;
+        let mut pointers = references.iter().filter(is_pointer);
+        if storage != Storage::Table && pointers.any(|one| one.from.is_none()) {
+            self.read_whole(scan, number);
+            return true;
+        }
+        let used = references.iter().filter_map(|one| {
+            let around = self.around(scan, one);
+            let read = |part: Range<u64>| {
+                let mut read = Vec::new();
+                let bytes = part.end - part.start;
+                self.each_part(object.address + part.start, bytes, |_, bytes| {
+                    read.extend_from_slice(bytes);
+                });
+                read
+            };
+            storage.used(object.bytes, one.word - object.address, around, read)
         });
-        let mut offsets = pointers.iter().map(|pointer| pointer - object.address);
-        let used = offsets.find_map(|at| holders::used(&table, usize::try_from(at).ok()?));
-        let Some(used) = used else {
+        // An older copy of a pointer may have fewer elements.
+        let size = |parts: &Vec<Range<u64>>| {
+            let sizes = parts.iter().map(|part| part.end - part.start);
+            sizes.sum::<u64>()
+        };
+        let Some(used) = used.max_by_key(size) else {
             return false;
         };
-        scan.first_words(number, 0, &table);
-        for part in used {
-            scan.object(number, part.start as u64, &table[part]);
-        }
+        let mut used = used.into_iter().peekable();
+        self.each_part(object.address, object.bytes, |at, bytes| {
+            let end = at + bytes.len() as u64;
+            while let Some(part) = used.peek().filter(|part| part.start < end) {
+                let (from, to) = (part.start.max(at), part.end.min(end));
+                let place = |offset: u64| usize::try_from(offset - at).unwrap_or(0);
+                scan.object(number, from, &bytes[place(from)..place(to)]);
+                if part.end > end {
+                    break;
+                }
+                used.next();
+            }
+        });
         true
+    }
+
+    /// Returns the word before a reference and the two after it, as far as its object has them.
+    fn around(&self, scan: &Scan, reference: &Reference) -> [Option<u64>; 3] {
+        let Some((from, at)) = reference.from else {
+            return [None; 3];
+        };
+        let object = scan.objects()[from];
+        [at.checked_sub(8), Some(at + 8), Some(at + 16)].map(|at| {
+            let at = at.filter(|at| at + 8 <= object.bytes)?;
+            self.words(object.address + at, 1).ok()?.first().copied()
+        })
     }
 
     /// Returns the words of roots that are addresses in objects. So many bytes will be read of objects.

@@ -41,6 +41,7 @@ const PAGE: u32 = 12;
 #[repr(C)]
 struct Object {
     address: AtomicU64,
+    /// The bytes that were asked for.
     bytes: AtomicU64,
     /// How many iterations were done when it was allocated.
     iteration: AtomicU64,
@@ -128,10 +129,10 @@ fn table() -> Option<&'static Table> {
 /// `prof_sample_hook_t` of jemalloc's prof_hook.h.
 unsafe extern "C" fn sampled(
     address: *const c_void,
-    _: usize,
+    bytes: usize,
     frames: *mut *mut c_void,
     length: c_uint,
-    bytes: usize,
+    _: usize,
 ) {
     let Some(table) = table() else { return };
     // SAFETY: `prof_malloc_sample_object` in prof.c passes the vector of a `prof_bt_t` with as

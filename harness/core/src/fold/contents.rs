@@ -239,15 +239,6 @@ pub enum Contents {
 }
 
 impl Contents {
-    /// Returns whether these objects are hash tables of the standard library or of `hashbrown`.
-    pub fn is_table(&self) -> bool {
-        const TABLES: [&str; 4] = ["HashMap<", "HashSet<", "HashTable<", "RawTable<"];
-        let Contents::Container(name) = self else {
-            return false;
-        };
-        TABLES.iter().any(|table| name.starts_with(table))
-    }
-
     /// Returns whether no word of these objects is a reference: they are text or numbers.
     pub fn has_no_references(&self) -> bool {
         /// Whose storage has nothing but elements.

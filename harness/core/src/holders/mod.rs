@@ -19,14 +19,14 @@
 mod chain;
 mod graph;
 mod scan;
-mod table;
 mod told;
+mod used;
 
 pub use self::chain::{End, Held, Holder, Link};
 pub use self::graph::Graph;
-pub use self::scan::Scan;
-pub use self::table::used;
+pub use self::scan::{Reference, Scan};
 pub use self::told::{BackReference, ChainEnd, HolderLink, Holders, LinkKind, MAX_LINKS};
+pub use self::used::Storage;
 
 /// An object that is alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

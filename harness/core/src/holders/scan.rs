@@ -38,10 +38,19 @@ pub struct Scan {
     /// How many these are.
     near_count: usize,
     first_words: Vec<[u64; 2]>,
-    /// Which objects are tables, and the words that point into one.
-    is_table: Vec<bool>,
-    into_tables: BTreeSet<(u32, u64)>,
+    /// The objects whose references are kept, and these.
+    is_watched: Vec<bool>,
+    watched: BTreeSet<(u32, Reference)>,
     read: u64,
+}
+
+/// A word that is an address inside an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Reference {
+    /// The address.
+    pub word: u64,
+    /// The number of the object that has it, and the offset there. `None` if a root has it.
+    pub from: Option<(usize, u64)>,
 }
 
 /// A word that is between the lowest and the highest address of an object.
@@ -76,8 +85,8 @@ impl Scan {
         let blocks = blocks(&objects, low, span, bits);
         Scan {
             first_words: vec![[0; 2]; objects.len()],
-            is_table: vec![false; objects.len()],
-            into_tables: BTreeSet::new(),
+            is_watched: vec![false; objects.len()],
+            watched: BTreeSet::new(),
             low,
             span,
             bits,
@@ -156,28 +165,34 @@ impl Scan {
                 && self.edges.len() < MAX_EDGES
             {
                 self.edges.push(Edge { from, at, to });
-                self.note_table(to, word);
+                let from = from.number().ok();
+                self.note(to, word, from.map(|from| (from, u64::from(at) * 8)));
             }
         }
     }
 
-    fn note_table(&mut self, to: u32, word: u64) {
-        if self.is_table[to as usize] {
-            self.into_tables.insert((to, word));
+    fn note(&mut self, to: u32, word: u64, from: Option<(usize, u64)>) {
+        if self.is_watched[to as usize] {
+            self.watched.insert((to, Reference { word, from }));
         }
     }
 
-    /// Says that an object is a table: from here on, [`Scan::into_table`] is known of it.
-    pub fn is_table(&mut self, number: usize) {
-        self.is_table[number] = true;
+    /// Says that the references to an object are asked for later.
+    pub fn watch(&mut self, number: usize) {
+        self.is_watched[number] = true;
     }
 
-    /// Returns the words that point into a table, of what was read so far.
-    pub fn into_table(&mut self, number: usize) -> Vec<u64> {
+    /// Returns the references to an object that is watched, of what was read so far.
+    pub fn references_to(&mut self, number: usize) -> Vec<Reference> {
         self.look_up();
         let number = u32::try_from(number).unwrap_or(u32::MAX);
-        let words = self.into_tables.range((number, 0)..=(number, u64::MAX));
-        words.map(|(_, word)| *word).collect()
+        let first = Reference {
+            word: 0,
+            from: None,
+        };
+        let from = self.watched.range((number, first)..);
+        let own = from.take_while(|(to, _)| *to == number);
+        own.map(|(_, reference)| *reference).collect()
     }
 
     /// Reads memory outside the objects, and calls a function with each word that is the address of
@@ -198,7 +213,7 @@ impl Scan {
             let from = Source::root(self.roots.len());
             self.roots.push(root);
             self.edges.push(Edge { from, at: 0, to });
-            self.note_table(to, word);
+            self.note(to, word, None);
         }
     }
 

@@ -101,6 +101,23 @@ fn open_and_close(shards: &mut Shards, log: &mut Log, id: u64) {
     log.seen.insert(id);
 }
 
+#[expect(dead_code, reason = "it is only kept")]
+struct Connection {
+    streams: Vec<Rc<[u64; 8]>>,
+}
+
+/// A connection from whose list something was removed: what is there by now is of another one.
+fn forget_a_connection(recent: &mut VecDeque<Rc<Connection>>, id: u64) {
+    let mut streams: Vec<_> = (0..4).map(|_| Rc::new([id; 8])).collect();
+    streams.pop();
+    let connection = Rc::new(Connection { streams });
+    std::mem::forget(Rc::clone(&connection));
+    recent.push_back(connection);
+    if recent.len() > 8 {
+        recent.pop_front();
+    }
+}
+
 fn send(sender: &mpsc::Sender<Session>, id: u64) {
     sender.send(Session::new(id)).expect("it has a receiver");
 }
@@ -279,6 +296,10 @@ pub(super) fn all() -> Vec<Scenario> {
                 let log = Arc::get_mut(&mut log).expect("nobody else has it");
                 open_and_close(&mut shards, log.get_mut().expect("no panic"), i);
             }
+        }),
+        Scenario::new("forgotten_with_a_list", || {
+            let mut recent = VecDeque::new();
+            move |i: u64| forget_a_connection(&mut recent, i)
         }),
         Scenario::new("a_weak", || {
             let mut all: Vec<Weak<Session>> = Vec::new();
