@@ -1,4 +1,4 @@
-//! `plimsoll bisect`: finds the first commit after which a stack grows faster than the good
+//! `plimsoll bisect`: finds the first commit with which a stack grows faster than the good
 //! rate.
 //!
 //! Sets up the two ends, the project and a bench, runs a search, and shows its result. With

@@ -138,7 +138,7 @@ impl Shown {
         match &self.outcome {
             Outcome::Found(first) => {
                 let commit = first.about.commit.short();
-                format!("{commit} is the first commit after which {scenario} {does}")
+                format!("{commit} is the first commit with which {scenario} {does}")
             }
             Outcome::Release(first) => {
                 let release = safe_line(&first.release.name());
@@ -146,11 +146,11 @@ impl Shown {
             }
             Outcome::OneOf(all) => {
                 let first = match of_releases {
-                    true => "release with",
-                    false => "commit after",
+                    true => "release",
+                    false => "commit",
                 };
                 let number = all.len();
-                format!("the first {first} which {scenario} {does} is one of these {number}")
+                format!("the first {first} with which {scenario} {does} is one of these {number}")
             }
             Outcome::BadMergeBase(base) => {
                 let commit = base.about.commit.short();

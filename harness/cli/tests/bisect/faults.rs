@@ -92,7 +92,7 @@ fn where_the_tests_of_older_commits_lack_the_scenario() {
         repository.commit("older", "c0");
         repository.write("tests/leaks.rs", "// churn\n");
         repository.commit("bad", "c1");
-        let found = " is the first commit after which churn grows past the good rate";
+        let found = " is the first commit with which churn grows past the good rate";
         let ran = repository.plimsoll("bisect c0 --scenario churn");
         ran.has(0, &[found]);
         assert_eq!(repository.builds(), builds, "{test}");
@@ -192,7 +192,7 @@ fn which_commit_mended_it() {
     let value = repository.finds("c0", "c3");
     assert_eq!(value["change"], "fixed", "{value:#}");
     let says = [
-        " is the first commit after which churn no longer grows past the good rate\n",
+        " is the first commit with which churn no longer grows past the good rate\n",
         "  change  fixed\n",
     ];
     repository.ask("bisect c0").has(0, &says);
@@ -450,7 +450,7 @@ fn a_workspace_that_moved_in_its_repository() {
 fn what_people_read() {
     let repository = linear(6, 3);
     let parts = [
-        "is the first commit after which churn grows past the good rate",
+        "is the first commit with which churn grows past the good rate",
         "subject c3",
         "before  0 B, 0.00 objects",
         "after   +80 B, 1.00 objects",

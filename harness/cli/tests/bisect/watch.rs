@@ -58,7 +58,7 @@ fn what_could_not_be_measured_is_measured_again() {
 #[test]
 fn a_commit_is_found_and_a_fix_verified() {
     let repository = Repository::history("good good bad bad good");
-    let found = " is the first commit after which churn grows past the good rate";
+    let found = " is the first commit with which churn grows past the good rate";
     let says = [found, "rates   per http_request"];
     asked(&repository, "bisect c0 c3 --scenario churn").has(0, &says);
     let rate = "+80 B, 1.00 objects  (65,536 http_requests)";
@@ -82,7 +82,7 @@ fn of_an_end_without_the_folder_the_nearest_with_it_is_named() {
     let nearest = format!("the nearest revision that can be built: {commit}");
     let expected = ["there is no folder sub", &nearest];
     bisect("c0").has(129, &expected);
-    bisect("c1").has(0, &[" is the first commit after which churn grows past"]);
+    bisect("c1").has(0, &[" is the first commit with which churn grows past"]);
 }
 
 #[test]
