@@ -49,7 +49,10 @@ pub fn scenarios() -> Vec<Scenario> {
         }),
         // One prefix for all of them; a client would look at the keys itself.
         Scenario::with_state("sled_watch_shared", setup, |db, _| watch(db, "session/")),
-        Scenario::with_state("sled_trees", setup, |db, i| tree(db, i)),
+        // The cache's 256 queues of pages fill slowly.
+        Scenario::with_state("sled_trees", setup, |db, i| tree(db, i))
+            .budget(Duration::from_secs(60))
+            .max_iterations(131_072),
         Scenario::with_state("sled_aborted", setup, |db, _| aborted(db)),
     ]
 }
