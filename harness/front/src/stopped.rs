@@ -359,11 +359,7 @@ impl Stopped {
                     }
                 }
                 Words::InUse(_) => {}
-                Words::Any | Words::OfState => {
-                    self.each_part(object.address, object.bytes, |at, bytes| {
-                        scan.object(number, at, bytes);
-                    });
-                }
+                Words::Any | Words::OfState => self.read_whole(&mut scan, number),
                 Words::NoReferences => {
                     let first = object.bytes.min(FIRST_WORDS);
                     self.each_part(object.address, first, |at, bytes| {
@@ -377,18 +373,21 @@ impl Stopped {
         }
         // What points to a container may be in another one.
         let mut are_read = true;
-        while are_read && Instant::now() <= end {
+        while are_read {
+            if Instant::now() > end {
+                return Err(too_slow(time));
+            }
             let before = containers.len();
             containers.retain(|(number, storage)| !self.read_used(&mut scan, *number, *storage));
             are_read = containers.len() < before;
         }
         for (number, _) in containers {
+            if Instant::now() > end {
+                return Err(too_slow(time));
+            }
             self.read_whole(&mut scan, number);
         }
-        match Instant::now() > end {
-            true => Err(too_slow(time)),
-            false => Ok((scan, names)),
-        }
+        Ok((scan, names))
     }
 
     fn read_whole(&self, scan: &mut Scan, number: usize) {

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use super::{is_too_much, measured};
 use crate::baseline::{Acceptance, Accepted, Allowance, AllowanceSubject, Baseline, StackPattern};
 use crate::finding::{Finding, Standing};
-use crate::report::Report;
+use crate::report::{Report, StackGrowth};
 use crate::small_map::SmallMap;
 use crate::{FoldedStack, Rate};
 
@@ -24,12 +24,14 @@ impl Acceptance {
             }
             AllowanceSubject::Resource(_) => false,
         };
-        let passing = |stack: &&FoldedStack| stack.frames().iter().any(|name| name == function);
-        let grown = report.growth.iter().map(|growth| &growth.stack);
-        let grown: Vec<&FoldedStack> = grown.filter(passing).collect();
+        let passing = report.growth.iter().filter(|growth| {
+            let mut frames = growth.stack.frames().iter();
+            frames.any(|name| name == function)
+        });
+        let passing: Vec<&StackGrowth> = passing.collect();
         let is_its = |finding: &&Finding| {
-            let mut grown = grown.iter();
-            is_too_much(finding) && grown.any(|stack| finding.subject.covers(stack))
+            let mut passing = passing.iter();
+            is_too_much(finding) && passing.any(|growth| finding.subject.covers(&growth.stack))
         };
         let findings: Vec<&Finding> = report.findings.iter().filter(is_its).collect();
         let Some(first) = findings.first() else {
@@ -40,11 +42,7 @@ impl Acceptance {
             Some(index) => names_it(&&baseline.allowances[index]),
             None => true,
         };
-        let growth = report
-            .growth
-            .iter()
-            .filter(|growth| passing(&&growth.stack));
-        let growth = growth.filter(|growth| falls_under(&growth.stack));
+        let growth = passing.iter().filter(|growth| falls_under(&growth.stack));
         let rate = growth.fold(Rate::default(), |sum, growth| {
             let own = growth.rate + growth.error.unwrap_or_default();
             // What shrank in this run need not shrink in the next one.
