@@ -49,7 +49,7 @@ fn benches_become_tests_of_the_same_files() {
          crit = { package = \"criterion\", version = \"0.5\", features = [\"async_tokio\"] }\n\
          part = { path = \"part\" }\n\n[target.'cfg(unix)'.dev-dependencies]\nlibc = \"0.2\"\n\n\
          [[bench]]\nname = \"codec\"\nharness = false\n\
-         required-features = [\"std\", \"unstable\"]\n\n[[bench]]\nname = \"other\"\n\n\
+         required-features = [\"std\", \"unstable\", \"itoa/no-panic\"]\n\n[[bench]]\nname = \"other\"\n\n\
          [features]\ndefault = [\"all\"]\nall = [\"std\"]\nstd = []\nunstable = []\n\n\
          [workspace]\nmembers = [\"part\"]\n",
     );

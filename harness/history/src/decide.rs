@@ -702,12 +702,9 @@ fn within_perhaps(one: f64, two: f64) -> bool {
 /// Tells whether a rate may be of the same growth as another one. Of that one, objects or bytes
 /// that are too few to be seen may be any number.
 fn may_be_same(rate: Rate, other: Rate, visible: Rate) -> bool {
-    let is_any = [
-        other.objects <= visible.objects,
-        other.bytes <= visible.bytes,
-    ];
-    (is_any[0] || within_perhaps(rate.objects, other.objects))
-        && (is_any[1] || within_perhaps(rate.bytes, other.bytes))
+    let may_be = |rate, other, visible| other <= visible || within_perhaps(rate, other);
+    may_be(rate.objects, other.objects, visible.objects)
+        && may_be(rate.bytes, other.bytes, visible.bytes)
 }
 
 /// Combines two independent errors.

@@ -65,7 +65,9 @@ pub(super) fn of_member(
             Value::from(relative(dir, &bench.file))
         );
         let required = bench.required_features.iter().map(String::as_str);
-        let off: Vec<&str> = required.filter(|feature| !on.contains(feature)).collect();
+        // A feature of a dependency is none that a package can have.
+        let is_off = |feature: &&str| !on.contains(feature) && !feature.contains('/');
+        let off: Vec<&str> = required.filter(is_off).collect();
         if !off.is_empty() {
             let required = Value::from(Array::from_iter(off.iter().copied()));
             tables += &format!("required-features = {required}\n");
