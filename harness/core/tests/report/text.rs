@@ -95,7 +95,7 @@ fn pages() {
         (
             "the_workload_is_killed",
             with(failed(), |report| {
-                report.findings = vec![finding()];
+                report.findings = many_stacks().findings;
                 report.failure = Some(Failure {
                     what: "killed by signal 9 (SIGKILL)".to_owned(),
                     iteration: None,

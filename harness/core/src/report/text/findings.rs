@@ -13,14 +13,21 @@ use crate::verdict::Verdict;
 /// The most causes, and the most stacks, that are printed. A sixth one helps nobody to find a
 /// start.
 const MAX_FINDINGS: usize = 5;
+/// The most that are printed of a scenario that failed: its error comes first, and the largest growth
+/// may be the reason for it.
+const MAX_OF_FAILED: usize = 1;
 /// The most steps of indentation of a frame. Frames further out stand below each other.
 const MAX_STEPS: usize = 10;
 /// The command that prints what is left out.
 const ALL: &str = "cargo plimsoll report --all";
 
-/// Returns how many of `n` are printed.
-fn shown(page: &Page, n: usize, most: usize) -> usize {
-    if page.all { n } else { n.min(most) }
+/// Returns how many of `n` causes or stacks are printed.
+fn shown(page: &Page, report: &Report, n: usize) -> usize {
+    match report.verdict {
+        _ if page.all => n,
+        Verdict::Failed => n.min(MAX_OF_FAILED),
+        _ => n.min(MAX_FINDINGS),
+    }
 }
 
 /// Prints the place of each cause and what it means; of several causes also what each gains,
@@ -34,7 +41,7 @@ pub(super) fn causes(page: &mut Page, report: &Report, findings: &[&Finding]) {
         about(page, 2, cause);
         return;
     }
-    let (first, rest) = causes.split_at(shown(page, causes.len(), MAX_FINDINGS));
+    let (first, rest) = causes.split_at(shown(page, report, causes.len()));
     for (number, cause) in first.iter().enumerate() {
         if number == 0 {
             page.blank();
@@ -73,7 +80,7 @@ pub(super) fn stacks(page: &mut Page, report: &Report, findings: &[&Finding]) {
         causes.iter().position(is_cause).unwrap_or(usize::MAX)
     };
     findings.sort_by_key(number_of_cause);
-    let (first, rest) = findings.split_at(shown(page, findings.len(), MAX_FINDINGS));
+    let (first, rest) = findings.split_at(shown(page, report, findings.len()));
     let collapse = report.collapse();
     for finding in first {
         page.blank();
