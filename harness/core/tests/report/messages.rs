@@ -129,11 +129,16 @@ fn advice() {
         report.findings[0].subject = Subject::Resource(Resource::Threads);
     });
     let reached = ended(LadderEnd::Iterations);
+    let released = with(wave(), |report| {
+        let measured = report.measured.as_mut().expect("a measurement");
+        measured.profile = "release".to_owned();
+    });
     let attack = "1s](https://evil.example)";
     let said = [
         ("a budget", enough(coarse(fill()), "budget", "60s")),
         ("no number", wave()),
         ("no number, coarsened", coarse(wave())),
+        ("no number, in a release build", released),
         (
             "out of reach",
             enough(ended(LadderEnd::OutOfReach), "budget", "5h"),
@@ -166,17 +171,20 @@ fn advice() {
     });
     assert_snapshot!(said.concat(), @"
     a budget
-      the time budget was spent first: a budget of about 60s would do, or make an iteration cheaper
+      the time budget was spent first: a budget of about 60s would do, or make an iteration cheaper, as `cargo test --release` or `opt-level = 1` does
       the threshold was coarsened to 1 object in 10
     no number
-      the time budget was spent first: how much is enough cannot be predicted; try twice as much, or make an iteration cheaper
+      the time budget was spent first: how much is enough cannot be predicted; try twice as much, or make an iteration cheaper, as `cargo test --release` or `opt-level = 1` does
       a steadier workload needs fewer iterations, and so does a `threshold` below 1,000
     no number, coarsened
-      the time budget was spent first: how much is enough cannot be predicted; try twice as much, or make an iteration cheaper
+      the time budget was spent first: how much is enough cannot be predicted; try twice as much, or make an iteration cheaper, as `cargo test --release` or `opt-level = 1` does
       a steadier workload needs fewer iterations
       the threshold was coarsened to 1 object in 10
+    no number, in a release build
+      the time budget was spent first: how much is enough cannot be predicted; try twice as much, or make an iteration cheaper
+      a steadier workload needs fewer iterations, and so does a `threshold` below 1,000
     out of reach
-      the time budget is too small for that, and was not spent: a budget of about 5h would do, or make an iteration cheaper
+      the time budget is too small for that, and was not spent: a budget of about 5h would do, or make an iteration cheaper, as `cargo test --release` or `opt-level = 1` does
       a `threshold` below 1,000 needs fewer iterations
     iterations
       `max-iterations` was reached first: `max-iterations` of 16,000 would do
@@ -185,7 +193,7 @@ fn advice() {
       the memory limit was reached first: raise `memory-limit`, or keep less alive in the scenario
       a `threshold` below 1,000 needs fewer iterations
     an attack
-      the time budget was spent first: how much is enough cannot be predicted; try twice as much, or make an iteration cheaper
+      the time budget was spent first: how much is enough cannot be predicted; try twice as much, or make an iteration cheaper, as `cargo test --release` or `opt-level = 1` does
       a `threshold` below 1,000 needs fewer iterations
     a coarser pass
       the threshold was coarsened to 1 object in 10: a budget of about 10m would find smaller growth

@@ -49,11 +49,17 @@ impl Report {
         if !self.per.is_iteration() {
             return vec!["watch for longer (`--for`)".to_owned()];
         }
+        let cheaper = match &self.measured {
+            Some(measured) if measured.profile == "debug" => {
+                "make an iteration cheaper, as `cargo test --release` or `opt-level = 1` does"
+            }
+            _ => "make an iteration cheaper",
+        };
         let budget = match &setting {
-            Some(setting) => format!("{setting}, or make an iteration cheaper"),
-            None => "how much is enough cannot be predicted; try twice as much, or make an \
-                     iteration cheaper"
-                .to_owned(),
+            Some(setting) => format!("{setting}, or {cheaper}"),
+            None => {
+                format!("how much is enough cannot be predicted; try twice as much, or {cheaper}")
+            }
         };
         let mut said: Vec<String> = Vec::new();
         match self.end {

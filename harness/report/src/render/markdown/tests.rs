@@ -57,7 +57,7 @@ fn what_may_grow() {
     for said in [
         "🟡 Unsure: may grow by **+16 B**, +1.00 objects per iteration (allowed: 0 B) in `put`",
         "To be found: 1 object or 8 B per 1,000 iterations; would have been seen: 1 object per",
-        "try twice as much, or make an iteration cheaper. A `threshold` below 1,000 needs fewer",
+        "try twice as much, or make an iteration cheaper, as `cargo test --release` or",
     ] {
         assert!(told.contains(said), "{told}");
     }
