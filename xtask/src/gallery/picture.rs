@@ -106,11 +106,18 @@ pub(super) fn make(to_do: &[(&Case, Vec<(String, Picture)>)], docs: &Path) -> an
         .args(["--force", "--ext=.png", "--strip", "--speed=1", "--"])
         .args(&files)
         .status();
+    let mut err = io::stderr();
     if !smaller.is_ok_and(|status| status.success()) {
-        let mut err = io::stderr();
         writeln!(
             err,
             "!!! the pictures are twice as large as they need be: there is no pngquant"
+        )?;
+    }
+    let emoji = Command::new("fc-list").arg(":color=true").output();
+    if !emoji.is_ok_and(|fonts| !fonts.stdout.is_empty()) {
+        writeln!(
+            err,
+            "!!! verdicts are empty boxes in the pictures: there is no font with emoji"
         )?;
     }
     Ok(true)
