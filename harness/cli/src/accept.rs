@@ -18,7 +18,7 @@ use plimsoll_desk::status::Refused;
 
 use change::leaf_of;
 pub(crate) use change::{BaselineFile, Change};
-pub(crate) use choice::{Chosen, Which, choose};
+pub(crate) use choice::{Chosen, Which, choose, unknown};
 
 /// From so many allowances on, one for all of them is suggested.
 const MANY: usize = 4;

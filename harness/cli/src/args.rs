@@ -169,13 +169,13 @@ fn action(text: &str) -> Result<String, String> {
 #[derive(Debug, Args)]
 #[command(after_help = STATUSES)]
 pub(crate) struct ReportArgs {
-    /// Folder with reports, searched with its subfolders, or one file: the report.json of a
-    /// scenario, or the output of `--format json`
+    /// Scenario of the run, by default all; or a folder with reports, searched with its
+    /// subfolders; or a file: the report.json of a scenario, or the output of `--format json`
     ///
-    /// By default target/plimsoll of the workspace that contains the current folder, wherever
-    /// cargo has its target directory. Several folders or files are combined into one report,
-    /// for example the jobs of a matrix or shards.
-    #[arg(value_name = "DIR|FILE")]
+    /// Without a folder or file, target/plimsoll of the workspace that contains the current
+    /// folder, wherever cargo has its target directory. Several folders or files are combined
+    /// into one report, for example the jobs of a matrix or shards.
+    #[arg(value_name = "SCENARIO|DIR|FILE")]
     pub(crate) reports: Vec<PathBuf>,
 
     /// Output format

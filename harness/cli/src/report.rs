@@ -7,17 +7,19 @@ use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::view::{Cause, Sum};
 use plimsoll_core::report::{Finding, Report, text};
 
+use crate::accept::unknown;
 use crate::args::{Format, ReportArgs};
 use crate::base;
 use plimsoll_bot::environment::Environment;
 use plimsoll_bot::event;
 use plimsoll_bot::target::{self, Known, Named};
+use plimsoll_core::layout;
 use plimsoll_core::text::escape::{columns, cut_middle};
 use plimsoll_desk::atomic;
 use plimsoll_desk::out::{Out, Paint, safe_line};
-use plimsoll_desk::project::{self, Project};
+use plimsoll_desk::project::{self, Project, shown};
 use plimsoll_report::input::{self, Reader};
-use plimsoll_report::joined::{self, Joined, NO_RESULT, Source, word};
+use plimsoll_report::joined::{self, Joined, NO_RESULT, Scenario, Source, word};
 use plimsoll_report::render::base::Base;
 use plimsoll_report::render::entries::{Entry, Member, entries, worst_first};
 use plimsoll_report::render::{self, Context};
@@ -25,11 +27,7 @@ use plimsoll_report::render::{self, Context};
 mod explain;
 
 pub(crate) fn run(args: &ReportArgs, out: &mut Out) -> anyhow::Result<()> {
-    let paths = match args.reports.as_slice() {
-        [] => vec![default_dir(args)?],
-        named => named.to_vec(),
-    };
-    let mut joined = input::read(&paths, args.run.as_deref(), Reader::Desk, out)?;
+    let mut joined = read(args, out)?;
     if joined.source.is_none() {
         joined.source = source();
     }
@@ -64,6 +62,33 @@ pub(crate) fn run(args: &ReportArgs, out: &mut Out) -> anyhow::Result<()> {
     }
 }
 
+/// Reads the folders and files that were named, by default those of the last run. If scenarios
+/// were named as well, the rest is left out.
+fn read(args: &ReportArgs, out: &Out) -> anyhow::Result<Joined> {
+    let dir = default_dir(args);
+    let is_there = |given: &PathBuf| given.exists();
+    let has_reports = dir.as_ref().is_ok_and(is_there) || args.reports.iter().any(is_there);
+    let is_name = |given: &PathBuf| {
+        let name = given.to_str().filter(|_| has_reports && !is_there(given));
+        name.is_some_and(layout::valid_scenario_name)
+    };
+    let (names, mut paths): (Vec<_>, Vec<_>) = args.reports.iter().cloned().partition(is_name);
+    if paths.is_empty() {
+        paths.push(dir?);
+    }
+    let mut joined = input::read(&paths, args.run.as_deref(), Reader::Desk, out)?;
+    let is = |one: &Scenario, name: &PathBuf| name.as_os_str() == one.name.as_str();
+    for name in &names {
+        if !joined.scenarios.iter().any(|one| is(one, name)) {
+            let problem = format!("no file, folder or scenario {}", shown(name));
+            return Err(unknown(&problem, &joined.scenarios));
+        }
+    }
+    let is_wanted = |one: &Scenario| names.is_empty() || names.iter().any(|name| is(one, name));
+    joined.scenarios.retain(is_wanted);
+    Ok(joined)
+}
+
 /// Returns the change that was measured, if the event of a workflow names it.
 fn source() -> Option<Source> {
     let environment = Environment::of_this_process();
@@ -87,7 +112,7 @@ fn default_dir(args: &ReportArgs) -> anyhow::Result<PathBuf> {
         // They are found there unless a project was named.
         Err(err) if args.project.manifest_path.is_some() => Err(err),
         Err(err) => {
-            let dir = PathBuf::from("target").join(plimsoll_core::layout::REPORTS);
+            let dir = PathBuf::from("target").join(layout::REPORTS);
             if dir.is_dir() { Ok(dir) } else { Err(err) }
         }
     }

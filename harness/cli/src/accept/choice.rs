@@ -201,7 +201,10 @@ fn report_of(name: &str, scenarios: &[Scenario], reports: &Reports) -> anyhow::R
     let named = scenarios.iter().filter(|scenario| scenario.name == name);
     let named: Vec<&Scenario> = named.collect();
     let scenario = match named.as_slice() {
-        [] => return Err(unknown(name, scenarios)),
+        [] => {
+            let problem = format!("no scenario {name} in the last run");
+            return Err(unknown(&problem, scenarios));
+        }
         [one] => *one,
         [one, others @ ..] => {
             let flag = match others.iter().any(|other| other.package != one.package) {
@@ -236,13 +239,14 @@ fn report_of(name: &str, scenarios: &[Scenario], reports: &Reports) -> anyhow::R
     }
 }
 
-fn unknown(name: &str, scenarios: &[Scenario]) -> anyhow::Error {
+/// Returns the error if a name is of none of the scenarios.
+pub(crate) fn unknown(problem: &str, scenarios: &[Scenario]) -> anyhow::Error {
     let names = scenarios.iter().map(|scenario| safe_line(&scenario.name));
     let names: BTreeSet<String> = names.collect();
     let more = if names.len() > 20 { ", …" } else { "" };
     let shown: Vec<String> = names.into_iter().take(20).collect();
     Refused::usage(format!(
-        "no scenario {name} in the last run\n  expected one of: {}{more}",
+        "{problem}\n  expected one of: {}{more}",
         shown.join(", ")
     ))
 }

@@ -30,6 +30,29 @@ fn one_run_together() {
     "#);
     let in_full = text::render(&echo, &text::Style::plain());
     ran.has(0, &[&format!("\n\n{in_full}\n2 scenarios")]);
+    project.leave(&within("r1", "idle"), 2);
+    let lines = [
+        "report lru_churn",
+        "report idle target/plimsoll lru_churn",
+        "report lru",
+    ];
+    assert_snapshot!(project.said(&lines), @"
+    > report lru_churn
+    lru_churn: 1,024 iterations, nothing grows; would have seen 1 object per 1,000 iterations; the budget was spent
+
+    1 scenario: 1 within (run r1)
+    --- 0
+    > report idle target/plimsoll lru_churn
+    lru_churn: 1,024 iterations, nothing grows; would have seen 1 object per 1,000 iterations; the budget was spent
+    idle: 1,024 iterations, nothing grows; would have seen 1 object per 1,000 iterations; the budget was spent
+
+    2 scenarios: 2 within (run r1)
+    --- 0
+    > report lru
+    --- 2
+    error: no file, folder or scenario lru
+      expected one of: http::echo, idle, lru_churn
+    ");
 }
 
 #[test]
@@ -253,7 +276,7 @@ fn the_output_takes_the_place_of_a_file() {
     }
     project.says("report -o out.txt/out.txt", 5, &["out.txt"]);
     // What could not be read leaves nothing behind.
-    project.says("report missing -o new.txt", 5, &[]);
+    project.says("report missing -o new.txt", 2, &[]);
     assert!(!project.exists("new.txt"));
 }
 
@@ -431,7 +454,7 @@ fn usage() {
     // It has no --pr and no --sha, and no comment to print.
     let needs = ["  needs: GITHUB_TOKEN in the environment, and --repo OWNER/NAME; for another"];
     project.says("prune-images", 2, &needs);
-    let usage = ["Usage: cargo plimsoll report [OPTIONS] [DIR|FILE]..."];
+    let usage = ["Usage: cargo plimsoll report [OPTIONS] [SCENARIO|DIR|FILE]..."];
     let args = ["plimsoll", "report", "-h"];
     project.run(CARGO_PLIMSOLL, &args, &[]).has(0, &usage);
 }

@@ -1,5 +1,6 @@
 //! Prints the causes of growth, and below them the stacks.
 
+use super::command;
 use super::page::{Page, Paint};
 use crate::Frame;
 use crate::blame::is_plumbing;
@@ -18,8 +19,6 @@ const MAX_FINDINGS: usize = 5;
 const MAX_OF_FAILED: usize = 1;
 /// The most steps of indentation of a frame. Frames further out stand below each other.
 const MAX_STEPS: usize = 10;
-/// The command that prints what is left out.
-const ALL: &str = "cargo plimsoll report --all";
 
 /// Returns how many of `n` causes or stacks are printed.
 fn shown(page: &Page, report: &Report, n: usize) -> usize {
@@ -165,7 +164,8 @@ fn more(page: &mut Page, report: &Report, all: &[&Finding], rest: &[&Finding]) {
         true => String::new(),
         false => format!(", {sum}{error} per {} together", report.per.one()),
     };
-    let text = format!("and {}{rate}: {ALL}", counted(rest, "more "));
+    let command = command(report, "report --all");
+    let text = format!("and {}{rate}{command}", counted(rest, "more "));
     page.wrap(2, 4, Paint::Plain, &text);
 }
 
