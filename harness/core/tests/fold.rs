@@ -30,7 +30,7 @@ fn other_names() {
     }
 }
 
-const ROOT: &str = "/home/me/project";
+const ROOT: &str = "/home/me/src/project-1.2.3";
 
 /// One address per line of a table, leaf first, with its inlined frames joined
 /// by ` < `; each frame is `function` or `function @ file`.
@@ -129,7 +129,7 @@ fn crates_and_files() {
     let cases = [
         "a::f @ /c/registry/src/index-1949/lru-0.18.1/src/lib.rs => a::f @ lru-0.18.1/src/lib.rs",
         "a::f @ /c/git/checkouts/lru-rs-0a1b2c/1f2e3d4/src/lib.rs => a::f @ lru-rs/1f2e3d4/src/lib.rs",
-        "a::f @ /home/me/project/src/main.rs => a::f @ src/main.rs",
+        "a::f @ /home/me/src/project-1.2.3/src/main.rs => a::f @ src/main.rs",
         "a::f @ /home/me/projects/x/y/src/main.rs => a::f @ x/y/src/main.rs",
         "a::f @ src/main.rs => a::f @ src/main.rs",
         "std::f @ /rustc/5980/library/std/src/rt.rs => std::f @ library/std/src/rt.rs",
@@ -138,6 +138,14 @@ fn crates_and_files() {
         "f @ src/a.rs < case::main @ src/main.rs => case::a::f @ src/a.rs",
         "f @ tests/leaks.rs < leaks::main @ tests/leaks.rs => leaks::f @ tests/leaks.rs",
         "f @ src/a.rs => f @ src/a.rs",
+        // Wherever the workspace is, and with packages below `src`.
+        "f @ /home/me/src/project-1.2.3/src/a.rs < case::main @ /home/me/src/project-1.2.3/src/main.rs \
+         => case::a::f @ src/a.rs",
+        "f @ /home/me/src/project-1.2.3/tests/a.rs => a::f @ tests/a.rs",
+        "f @ /c/src/cargo/registry/src/index/lru-0.18.1/src/a.rs => lru::a::f @ lru-0.18.1/src/a.rs",
+        "f @ src/query/src/a.rs < query::g @ src/query/src/lib.rs < case::main @ src/main.rs \
+         => query::a::f @ src/query/src/a.rs",
+        "f @ src/tests/a.rs < case::main @ src/main.rs => case::tests::a::f @ src/tests/a.rs",
         "f @ tests/a-b.rs => a_b::f @ tests/a-b.rs",
         "f @ tests/a/main.rs => a::f @ tests/a/main.rs",
         "f @ tests/a/b.rs => f @ tests/a/b.rs",

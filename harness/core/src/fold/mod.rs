@@ -120,7 +120,7 @@ pub(crate) const UNKNOWN: &str = "[unknown]";
 impl Folder {
     /// Names and classifies the frames of every address in the table.
     pub fn new(table: &SymbolTable, normalization: &Normalization) -> Folder {
-        let crates = qualify::Crates::of(table.frames.values().flatten());
+        let crates = qualify::Crates::of(table.frames.values().flatten(), normalization);
         let mut frames = SmallMap::default();
         for (address, sources) in &table.frames {
             let sources = sources.iter();

@@ -24,7 +24,7 @@ impl Namer {
         normalization: Normalization,
     ) -> Namer {
         Namer {
-            crates: qualify::Crates::of(frames),
+            crates: qualify::Crates::of(frames, &normalization),
             normalization,
         }
     }

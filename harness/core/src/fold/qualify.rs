@@ -16,7 +16,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::normalize_frame;
+use super::{Normalization, normalize_frame};
 use crate::SmallMap;
 use crate::SourceFrame;
 
@@ -39,46 +39,65 @@ pub(super) fn is_of_harness(krate: &str) -> bool {
 }
 
 /// The crate that the sources in each folder belong to.
-#[derive(Debug, Default)]
-pub(super) struct Crates(BTreeMap<String, String>);
+#[derive(Debug)]
+pub(super) struct Crates {
+    by_folder: BTreeMap<String, String>,
+    workspace_root: Option<String>,
+}
 
 impl Crates {
     /// Decides by the complete names that are most frequent in each folder.
-    pub(super) fn of<'a>(frames: impl Iterator<Item = &'a SourceFrame>) -> Crates {
-        let mut votes: SmallMap<&str, SmallMap<String, usize>> = SmallMap::default();
+    pub(super) fn of<'a>(
+        frames: impl Iterator<Item = &'a SourceFrame>,
+        normalization: &Normalization,
+    ) -> Crates {
+        let mut crates = Crates {
+            by_folder: BTreeMap::new(),
+            workspace_root: normalization.workspace_root.clone(),
+        };
+        let mut votes: SmallMap<String, SmallMap<String, usize>> = SmallMap::default();
         for source in frames {
-            let place = source.file.as_deref().and_then(Place::of);
+            let file = source.file.as_deref().map(|file| crates.inner(file));
+            let place = file.as_deref().and_then(Place::of);
             let Some(place) = place.filter(|place| place.known_crate().is_none()) else {
                 continue;
             };
             let name = normalize_frame(&source.function);
             if let Some(krate) = crate_of(&name).filter(|_| !is_pathless(&name)) {
-                let of_folder = votes.or_default(place.folder);
+                let of_folder = votes.or_default(place.folder.to_owned());
                 *of_folder.or_default(krate.to_owned()) += 1;
             }
         }
-        let mut decided = Crates::default();
-        for (folder, crates) in votes {
+        for (folder, of_folder) in votes {
             // Among equal counts, the first crate by name wins. What the harness's macros expand to
             // belongs to the crate that uses them, and to the harness's files.
-            let crates = crates.into_iter().rev();
-            let most = crates.max_by_key(|(krate, votes)| (is_of_harness(krate), *votes));
-            decided
-                .0
-                .extend(most.map(|(krate, _)| (folder.to_owned(), krate)));
+            let of_folder = of_folder.into_iter().rev();
+            let most = of_folder.max_by_key(|(krate, votes)| (is_of_harness(krate), *votes));
+            let decided = most.map(|(krate, _)| (folder, krate));
+            crates.by_folder.extend(decided);
         }
-        decided
+        crates
+    }
+
+    /// Returns a path without the folders that a workspace, a package or the standard library only
+    /// happens to be in. A project has the same names in `~/src/project` as elsewhere.
+    fn inner(&self, file: &str) -> String {
+        let file = without_detours(file);
+        let inner = below_root(&file, self.workspace_root.as_deref());
+        inner.unwrap_or_else(|| file.into_owned())
     }
 
     /// Returns the name with the path that its file gives it. A name that has a path stays as
     /// it is.
     pub(super) fn qualify(&self, name: String, file: Option<&str>) -> String {
-        let Some(place) = file.and_then(Place::of).filter(|_| is_pathless(&name)) else {
+        let file = file.filter(|_| is_pathless(&name));
+        let file = file.map(|file| self.inner(file));
+        let Some(place) = file.as_deref().and_then(Place::of) else {
             return name;
         };
         let known = place
             .known_crate()
-            .or_else(|| self.0.get(place.folder).cloned())
+            .or_else(|| self.by_folder.get(place.folder).cloned())
             .or_else(|| place.target());
         let Some(krate) = known else { return name };
         let mut path = krate.clone();
@@ -144,15 +163,16 @@ impl<'a> Place<'a> {
         let mut end = 0;
         let mut folder = None;
         let mut package = None;
+        let mut is_in_src = false;
         for component in path.split('/') {
             let after = end + component.len();
             let is_root = ROOTS.contains(&component) && !is_sources_of_sources(&path[..end]);
-            if is_root && after < path.len() {
+            // No other folder below `src` is a crate's root, as in `src/tests/…`, but a `src` is, as in
+            // `src/query/src/…`.
+            let is_below = is_in_src && component != "src";
+            if is_root && !is_below && after < path.len() {
                 folder = Some(after);
-                // No folder below is a crate's root: `src/tests/…`.
-                if component == "src" {
-                    break;
-                }
+                is_in_src |= component == "src";
             }
             if package.is_none() && unversioned(component).is_some() {
                 package = Some(after);
@@ -200,10 +220,9 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Returns whether a `src` in this folder contains packages and is not a crate's, as in
-/// `registry/src/index…/` and `/usr/src/`.
+/// Returns whether a `src` in this folder contains packages and is not a crate's, as `/usr/src/`.
 fn is_sources_of_sources(before: &str) -> bool {
-    before.ends_with("registry/") || before == "/usr/" || before == "/usr/local/" || before == "/"
+    before == "/usr/" || before == "/usr/local/" || before == "/"
 }
 
 /// Returns a name such as `foo-bar-1.2.3-rc.1` without its version. `None` if it has no
@@ -253,19 +272,23 @@ pub(super) fn is_std_file(file: &str) -> bool {
 /// four names.
 pub fn shortened(file: &str, workspace_root: Option<&str>) -> String {
     let file = &*without_detours(file);
+    let last_four = || {
+        let (at, _) = file.rmatch_indices('/').nth(3)?;
+        file.starts_with('/').then(|| file[at + 1..].to_owned())
+    };
+    below_root(file, workspace_root)
+        .or_else(last_four)
+        .unwrap_or_else(|| file.to_owned())
+}
+
+/// Returns the path from a package's folder on, or from the root of the workspace.
+fn below_root(file: &str, workspace_root: Option<&str>) -> Option<String> {
     let in_workspace = || {
         let root = workspace_root?.trim_end_matches('/');
         let below = file.strip_prefix(root).filter(|_| !root.is_empty())?;
         below.strip_prefix('/').map(str::to_owned)
     };
-    let last_four = || {
-        let (at, _) = file.rmatch_indices('/').nth(3)?;
-        file.starts_with('/').then(|| file[at + 1..].to_owned())
-    };
-    package_path(file)
-        .or_else(in_workspace)
-        .or_else(last_four)
-        .unwrap_or_else(|| file.to_owned())
+    package_path(file).or_else(in_workspace)
 }
 
 /// Returns a path without `folder/../`, which debug information has of `#[path = "../x.rs"]`. A
