@@ -62,6 +62,7 @@ fn folded(stack: &str) -> String {
     let (table, addresses) = table(stack);
     let root = Normalization {
         workspace_root: Some(ROOT.to_owned()),
+        own: Some(("own/src".to_owned(), "own".to_owned())),
     };
     let folded = fold(&table, &addresses, &root);
     let names = folded
@@ -146,6 +147,8 @@ fn crates_and_files() {
         "f @ src/query/src/a.rs < query::g @ src/query/src/lib.rs < case::main @ src/main.rs \
          => query::a::f @ src/query/src/a.rs",
         "f @ src/tests/a.rs < case::main @ src/main.rs => case::tests::a::f @ src/tests/a.rs",
+        "f @ own/src/a.rs => own::a::f @ own/src/a.rs",
+        "f @ own/src/a.rs < lib::g @ own/src/lib.rs => lib::a::f @ own/src/a.rs",
         "f @ tests/a-b.rs => a_b::f @ tests/a-b.rs",
         "f @ tests/a/main.rs => a::f @ tests/a/main.rs",
         "f @ tests/a/b.rs => f @ tests/a/b.rs",

@@ -252,14 +252,18 @@ impl Front {
                 Some(libtest_mimic::ColorSetting::Never) => false,
                 _ => std::io::stdout().is_terminal() && !is_on("NO_COLOR"),
             },
+            normalization: Normalization {
+                workspace_root: Some(place.workspace.display().to_string()),
+                own: Some((
+                    place.relative(&program.manifest_dir.join("src")),
+                    program.package.replace('-', "_"),
+                )),
+            },
             program,
             are_benchmarks: tests.are_benchmarks,
             says_selected: selected.len() < scenarios.len() && !is_on("NEXTEST"),
             scenarios,
             selected,
-            normalization: Normalization {
-                workspace_root: Some(place.workspace.display().to_string()),
-            },
             place,
             guardian: OnceLock::new(),
             explain: variable("PLIMSOLL_EXPLAIN").filter(|part| !part.is_empty()),

@@ -148,6 +148,7 @@ impl Scenario {
             false => {
                 let normalization = Normalization {
                     workspace_root: self.root.to_str().map(str::to_owned),
+                    own: None,
                 };
                 Some(observed::observe(
                     &files,

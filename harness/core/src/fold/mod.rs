@@ -48,6 +48,9 @@ use classify::Kind;
 pub struct Normalization {
     /// The workspace's folder. Files below it are shown relative to it.
     pub workspace_root: Option<String>,
+    /// The folder of the measured package's modules, relative to the workspace, and its crate. It is
+    /// for functions that all are inlined, so that no name tells the crate.
+    pub own: Option<(String, String)>,
 }
 
 /// A stack in the form for comparisons, and in the form for display.

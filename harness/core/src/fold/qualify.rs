@@ -10,8 +10,8 @@
 //! ```
 //!
 //! A path below `src/` does not name a local crate. Other functions in that folder with
-//! complete names do. The file of a target, such as `tests/leaks.rs`, names the crate if
-//! nothing else does.
+//! complete names do. If nothing else does, the file of a target, such as `tests/leaks.rs`,
+//! names the crate, and [`Normalization::own`] that of the measured package.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -52,7 +52,7 @@ impl Crates {
         normalization: &Normalization,
     ) -> Crates {
         let mut crates = Crates {
-            by_folder: BTreeMap::new(),
+            by_folder: normalization.own.iter().cloned().collect(),
             workspace_root: normalization.workspace_root.clone(),
         };
         let mut votes: SmallMap<String, SmallMap<String, usize>> = SmallMap::default();
