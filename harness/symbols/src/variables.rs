@@ -85,6 +85,9 @@ impl Variables {
     }
 }
 
+/// How the name of a static of `lazy_static!` ends, whose beginning is the name that people gave it.
+const OF_LAZY_STATIC: &str = " as core::ops::deref::Deref>::deref::__stability::LAZY";
+
 fn find(sorted: &[Variable], address: u64) -> Option<String> {
     let after = sorted.partition_point(|one| one.start <= address);
     // Of several at one address, the first by name.
@@ -92,7 +95,11 @@ fn find(sorted: &[Variable], address: u64) -> Option<String> {
     let first = sorted.partition_point(|one| one.start < nearest);
     let mut near = sorted[first..after].iter();
     let found = near.find(|one| address < one.end)?;
-    Some(name::shown(&found.name))
+    let name = name::shown(&found.name);
+    let own = name
+        .strip_prefix('<')
+        .and_then(|name| name.strip_suffix(OF_LAZY_STATIC));
+    Some(own.map_or(name.clone(), str::to_owned))
 }
 
 /// Returns where the program's thread-locals begin, from the thread pointer.
@@ -116,5 +123,27 @@ fn block(bytes: &[u8]) -> Option<i64> {
             let size = up(of_threads.p_memsz(endian))?;
             i64::try_from(size).ok()?.checked_neg()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lazy_static_has_the_name_that_people_gave_it() {
+        let name = |mangled: &str| {
+            let one = Variable {
+                start: 16,
+                end: 24,
+                name: mangled.to_owned(),
+            };
+            find(&[one], 20)
+        };
+        let lazy = "_ZN73_$LT$rathole..protocol..PACKET_LEN$u20$as$u20$core..ops..deref..Deref$GT$\
+                    5deref11__stability4LAZY17h11d54b669c104c70E";
+        assert_eq!(name(lazy).as_deref(), Some("rathole::protocol::PACKET_LEN"));
+        let plain = "_ZN4case4SEEN17h11d54b669c104c70E";
+        assert_eq!(name(plain).as_deref(), Some("case::SEEN"));
     }
 }
