@@ -133,6 +133,13 @@ fn advice() {
         let measured = report.measured.as_mut().expect("a measurement");
         measured.profile = "release".to_owned();
     });
+    let of_tasks = |count| {
+        with(leak(), |report| {
+            let mut holders = sample::in_a_map();
+            holders.chain = vec![sample::link(LinkKind::Tasks, "", count)];
+            report.findings[0].holders = Some(holders);
+        })
+    };
     let attack = "1s](https://evil.example)";
     let said = [
         ("a budget", enough(coarse(fill()), "budget", "60s")),
@@ -152,14 +159,8 @@ fn advice() {
             "a leak that ended early",
             with(leak(), |report| report.end = LadderEnd::Threads),
         ),
-        (
-            "tasks",
-            with(leak(), |report| {
-                let mut holders = sample::in_a_map();
-                holders.chain = vec![sample::link(LinkKind::Tasks, "", 768)];
-                report.findings[0].holders = Some(holders);
-            }),
-        ),
+        ("tasks", of_tasks(768)),
+        ("a task", of_tasks(1)),
         ("a list", list),
         ("a table in a library", table(Linear)),
         ("what only fills, and has expired", table(Filling)),
@@ -206,6 +207,9 @@ fn advice() {
     tasks
       1 GiB in 3.1 h at 1,000 iterations a second
       tasks that end after the run look like this too, such as those that wait for a timeout: wait in an iteration for their end, or make the time shorter
+    a task
+      1 GiB in 3.1 h at 1,000 iterations a second
+      a cache of more than 13,777 objects looks like this too: make it smaller in the scenario, or raise the budget to reach 8 times the iterations that fill it
     a list
       1 GiB in 25 h at 1,000 iterations a second
       a cache of more than 32 KiB looks like this too: make it smaller in the scenario, or raise the budget to reach 4 times the iterations that fill it

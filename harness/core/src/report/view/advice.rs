@@ -210,7 +210,8 @@ impl Report {
         let advice: Vec<String> = smaller.into_iter().chain(raise).collect();
         let holders = cached.holders.as_ref();
         let last = holders.and_then(|holders| holders.chain.last());
-        if last.is_some_and(|last| last.kind == LinkKind::Tasks) {
+        // One task may hold a cache.
+        if last.is_some_and(|last| last.kind == LinkKind::Tasks && last.count > 1) {
             return Some(LATE_TASKS.to_owned());
         }
         (!advice.is_empty()).then(|| {
