@@ -2,7 +2,7 @@
 //! default threshold.
 
 use plimsoll_core::judge::{DEFAULT_THRESHOLD, Verdict};
-use plimsoll_core::report::{Report, units};
+use plimsoll_core::report::{Report, Threshold, units};
 
 /// How many scenarios of one threshold are named; the others are only counted.
 const NAMED: usize = 4;
@@ -19,9 +19,14 @@ pub(super) struct Coarse {
 
 impl Coarse {
     pub(super) fn of(report: &Report) -> Option<Coarse> {
-        let threshold = report.threshold.iterations;
-        let is_coarse = report.verdict <= Verdict::Improved && threshold < DEFAULT_THRESHOLD;
-        is_coarse.then(|| Coarse {
+        let Threshold {
+            iterations: threshold,
+            coarsened,
+            ..
+        } = report.threshold;
+        // Whoever sets a coarse one knows it.
+        let is_coarse = coarsened && threshold < DEFAULT_THRESHOLD;
+        (is_coarse && report.verdict <= Verdict::Improved).then(|| Coarse {
             scenario: report.scenario.clone(),
             threshold,
             would_do: report.enough(),
