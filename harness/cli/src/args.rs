@@ -163,9 +163,9 @@ fn action(text: &str) -> Result<String, String> {
 
 /// Print the results of the last run of the leak tests
 ///
-/// Uses the newest run that left reports, or the run that --run names, and ignores reports of
-/// other runs. If a scenario of that run has no report, prints "no result" for it; such a
-/// scenario did not pass.
+/// Uses the newest run that left reports, or the run that --run names. Of a scenario that this
+/// run did not select, prints what an older run found, in one line. If a scenario of the run has
+/// no report, prints "no result" for it; such a scenario did not pass.
 #[derive(Debug, Args)]
 #[command(after_help = STATUSES)]
 pub(crate) struct ReportArgs {

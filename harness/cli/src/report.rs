@@ -144,7 +144,7 @@ fn as_text(run: &Joined, main: Option<&Base>, style: &text::Style, out: &Out) ->
                 (false, format!("{name}: {grows} by {why}\n"))
             }
             (Some(report), ..) => (true, text::render(report, style)),
-            (None, Some(older), _) if is_quiet(older) => {
+            (None, Some(older), _) if is_quiet(older) || !style.all => {
                 (false, format!("{} {of_run}\n", text::one_line(older)))
             }
             (None, Some(older), _) => (true, format!("{of_run}\n{}", text::render(older, style))),

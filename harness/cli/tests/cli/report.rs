@@ -187,11 +187,12 @@ fn what_a_filter_left_out_is_shown_of_an_older_run() {
     project.leave(&new, 2);
     assert_snapshot!(heads(&project.ok("report")), @"
     lru_churn: 1,024 iterations, nothing grows; would have seen 1 object per 1,000 iterations; the budget was spent (run oldest, older than this run)
-    (run old, older than this run)
-    http::echo: keeps growing by +96 B, +1.00 objects per iteration (allowed: 0 B)
+    http::echo: keeps growing by +96 B, +1.00 objects per iteration (allowed: 0 B) in echo at src/lib.rs:7 (1,024 iterations, every allocation counted) (run old, older than this run)
     slow: 1,024 iterations, nothing grows; would have seen 1 object per 1,000 iterations; the budget was spent
     3 scenarios: 1 within, 2 of older runs (run new)
     ");
+    let in_full = "(run old, older than this run)\nhttp::echo: keeps growing";
+    project.says("report --all", 0, &[in_full]);
     project.says("report --run new", 0, &[lost]);
     let json = project.ok("report --format json").json();
     assert_eq!(json["verdict"], "no result");
