@@ -2,7 +2,7 @@
 //! default threshold.
 
 use plimsoll_core::judge::{DEFAULT_THRESHOLD, Verdict};
-use plimsoll_core::report::{Report, Threshold, units};
+use plimsoll_core::report::{Report, units};
 
 /// How many scenarios of one threshold are named; the others are only counted.
 const NAMED: usize = 4;
@@ -19,16 +19,11 @@ pub(super) struct Coarse {
 
 impl Coarse {
     pub(super) fn of(report: &Report) -> Option<Coarse> {
-        let Threshold {
-            iterations: threshold,
-            coarsened,
-            ..
-        } = report.threshold;
         // Whoever sets a coarse one knows it.
-        let is_coarse = coarsened && threshold < DEFAULT_THRESHOLD;
-        (is_coarse && report.verdict <= Verdict::Improved).then(|| Coarse {
+        let is_coarse = report.threshold.coarsened && report.verdict <= Verdict::Improved;
+        is_coarse.then(|| Coarse {
             scenario: report.scenario.clone(),
-            threshold,
+            threshold: report.threshold.iterations,
             would_do: report.enough(),
         })
     }

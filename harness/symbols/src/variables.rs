@@ -99,7 +99,7 @@ fn find(sorted: &[Variable], address: u64) -> Option<String> {
     let own = name
         .strip_prefix('<')
         .and_then(|name| name.strip_suffix(OF_LAZY_STATIC));
-    Some(own.map_or(name.clone(), str::to_owned))
+    Some(own.map(str::to_owned).unwrap_or(name))
 }
 
 /// Returns where the program's thread-locals begin, from the thread pointer.
