@@ -172,6 +172,8 @@ pub(crate) struct ReportArgs {
     /// Scenario of the run, by default all; or a folder with reports, searched with its
     /// subfolders; or a file: the report.json of a scenario, or the output of `--format json`
     ///
+    /// The name of a scenario is that, also if a folder has it: `./NAME` is the folder.
+    ///
     /// Without a folder or file, target/plimsoll of the workspace that contains the current
     /// folder, wherever cargo has its target directory. Several folders or files are combined
     /// into one report, for example the jobs of a matrix or shards.

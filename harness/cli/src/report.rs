@@ -1,7 +1,8 @@
 //! `plimsoll report`: shows the reports of one run together.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use plimsoll_core::judge::Verdict;
 use plimsoll_core::report::view::{Cause, Sum};
@@ -69,8 +70,12 @@ fn read(args: &ReportArgs, out: &Out) -> anyhow::Result<Joined> {
     let is_there = |given: &PathBuf| given.exists();
     let has_reports = dir.as_ref().is_ok_and(is_there) || args.reports.iter().any(is_there);
     let is_name = |given: &PathBuf| {
-        let name = given.to_str().filter(|_| has_reports && !is_there(given));
-        name.is_some_and(layout::valid_scenario_name)
+        let name = given.to_str().filter(|_| has_reports);
+        let name = name.filter(|name| layout::valid_scenario_name(name));
+        // A folder of the project may have the name of a scenario, which a test tells people to type.
+        name.is_some_and(|name| {
+            !is_there(given) || dir.as_ref().is_ok_and(|dir| has_scenario(dir, name))
+        })
     };
     let (names, mut paths): (Vec<_>, Vec<_>) = args.reports.iter().cloned().partition(is_name);
     if paths.is_empty() {
@@ -87,6 +92,19 @@ fn read(args: &ReportArgs, out: &Out) -> anyhow::Result<Joined> {
     let is_wanted = |one: &Scenario| names.is_empty() || names.iter().any(|name| is(one, name));
     joined.scenarios.retain(is_wanted);
     Ok(joined)
+}
+
+/// Returns whether a scenario of that name has left files in a folder of reports.
+fn has_scenario(reports: &Path, name: &str) -> bool {
+    let inside = |dir: PathBuf| fs::read_dir(dir).into_iter().flatten().flatten();
+    let packages = inside(reports.to_owned());
+    let mut targets = packages.flat_map(|package| inside(package.path()));
+    targets.any(|target| {
+        target
+            .path()
+            .join(layout::scenario_file_name(name))
+            .is_dir()
+    })
 }
 
 /// Returns the change that was measured, if the event of a workflow names it.
@@ -144,7 +162,7 @@ fn as_text(run: &Joined, main: Option<&Base>, style: &text::Style, out: &Out) ->
                 (false, format!("{name}: {grows} by {why}\n"))
             }
             (Some(report), ..) => (true, text::render(report, style)),
-            (None, Some(older), _) if is_quiet(older) || !style.all => {
+            (None, Some(older), _) if !style.all || is_quiet(older) => {
                 (false, format!("{} {of_run}\n", text::one_line(older)))
             }
             (None, Some(older), _) => (true, format!("{of_run}\n{}", text::render(older, style))),

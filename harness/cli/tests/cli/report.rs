@@ -31,10 +31,12 @@ fn one_run_together() {
     let in_full = text::render(&echo, &text::Style::plain());
     ran.has(0, &[&format!("\n\n{in_full}\n2 scenarios")]);
     project.leave(&within("r1", "idle"), 2);
+    project.write("lru_churn/mod.rs", "");
     let lines = [
         "report lru_churn",
         "report idle target/plimsoll lru_churn",
         "report lru",
+        "report ./lru_churn",
     ];
     assert_snapshot!(project.said(&lines), @"
     > report lru_churn
@@ -52,6 +54,10 @@ fn one_run_together() {
     --- 2
     error: no file, folder or scenario lru
       expected one of: http::echo, idle, lru_churn
+    > report ./lru_churn
+    --- 5
+    error: no reports in ./lru_churn
+      hint: measure first, with `cargo test --test leaks`
     ");
 }
 
