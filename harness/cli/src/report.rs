@@ -85,7 +85,10 @@ fn read(args: &ReportArgs, out: &Out) -> anyhow::Result<Joined> {
     let is = |one: &Scenario, name: &PathBuf| name.as_os_str() == one.name.as_str();
     for name in &names {
         if !joined.scenarios.iter().any(|one| is(one, name)) {
-            let problem = format!("no file, folder or scenario {}", shown(name));
+            let problem = format!(
+                "no scenario {} in the last run, and no such file or folder",
+                shown(name)
+            );
             return Err(unknown(&problem, &joined.scenarios));
         }
     }

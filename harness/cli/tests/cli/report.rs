@@ -52,7 +52,7 @@ fn one_run_together() {
     --- 0
     > report lru
     --- 2
-    error: no file, folder or scenario lru
+    error: no scenario lru in the last run, and no such file or folder
       expected one of: http::echo, idle, lru_churn
     > report ./lru_churn
     --- 5
